@@ -1,0 +1,1 @@
+"""The evaluation app over HTTP."""

@@ -1,0 +1,85 @@
+"""Reading jobs, their attempts and their events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from registry.choices import ACTIVE_JOB_STATES, JobEventType
+from registry.errors import NotFoundError
+from registry.models import Job, JobAttempt, JobEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricPointRow:
+    """Named numbers that a job's process reported for one step."""
+
+    sequence: int
+    attempt: int
+    at: datetime
+    step: int
+    values: Mapping[str, Any]
+
+
+def get_job(job_id: UUID | str) -> Job:
+    """Returns the job of that id.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    job = Job.objects.filter(pk=job_id).first()
+    if job is None:
+        raise NotFoundError("job-not-found", job_id=str(job_id))
+    return job
+
+
+def list_jobs(*, kind: str | None = None, state: str | None = None) -> QuerySet[Job]:
+    """Lists jobs, newest first; None does not filter."""
+    jobs = Job.objects.all()
+    if kind is not None:
+        jobs = jobs.filter(kind=kind)
+    if state is not None:
+        jobs = jobs.filter(state=state)
+    return jobs
+
+
+def list_active_job_ids() -> list[UUID]:
+    """Lists the ids of jobs that wait or run."""
+    return list(Job.objects.filter(state__in=ACTIVE_JOB_STATES).values_list("pk", flat=True))
+
+
+def list_job_events(*, job: Job, after: int = 0, limit: int = 200) -> list[JobEvent]:
+    """Lists at most `limit` events with a sequence number above `after`, in their order."""
+    return list(JobEvent.objects.filter(job=job, sequence__gt=after).order_by("sequence")[:limit])
+
+
+def list_job_attempts(*, job: Job) -> QuerySet[JobAttempt]:
+    """Lists the attempts at a job, first to last."""
+    return JobAttempt.objects.filter(job=job).order_by("number")
+
+
+def list_metric_points(*, job: Job, after: int = 0) -> list[MetricPointRow]:
+    """Lists the numbers that the latest attempt reported, with a sequence number above `after`."""
+    events = JobEvent.objects.filter(
+        job=job, type=JobEventType.METRIC, attempt=job.attempt, sequence__gt=after, step__isnull=False
+    )
+    return [
+        MetricPointRow(
+            sequence=event.sequence,
+            attempt=event.attempt,
+            at=event.at,
+            step=event.step or 0,
+            values=event.values,
+        )
+        for event in events.order_by("sequence")
+    ]
+
+
+def compute_duration_seconds(job: Job, *, now: datetime) -> float | None:
+    """Computes how long the latest attempt ran, or has been running; None before the first."""
+    if job.started_at is None or (job.finished_at is None and job.claim is None):
+        return None
+    return max(((job.finished_at or now) - job.started_at).total_seconds(), 0.0)

@@ -1,0 +1,51 @@
+"""Runs the whole suite: everything on SQLite, then all that touches the database once more on PostgreSQL.
+
+PostgreSQL comes out of a wheel and lives in a temporary folder for the second run.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fixtures.postgres import running_postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+DATABASE_TESTS = (
+    "tests/registry/services",
+    "tests/registry/selectors",
+    "tests/registry/api",
+    "tests/registry/admin",
+    "tests/evaluation/services",
+    "tests/evaluation/api",
+    "tests/evaluation/admin",
+    "tests/training/services",
+    "tests/training/api",
+    "tests/workers",
+)
+
+
+def run_pytest(arguments: list[str], *, database_url: str | None = None) -> int:
+    """Runs pytest in a process of its own and gives its exit code."""
+    with tempfile.TemporaryDirectory(prefix="assay-tests-") as home:
+        environment = {**os.environ, "ASSAY_HOME": home}
+        if database_url:
+            environment["DATABASE_URL"] = database_url
+        else:
+            environment.pop("DATABASE_URL", None)
+        command = [sys.executable, "-m", "pytest", *arguments]
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 0 when both runs pass."""
+    on_sqlite = run_pytest(arguments or ["tests"])
+    with tempfile.TemporaryDirectory(prefix="assay-postgres-") as folder, running_postgres(Path(folder)) as url:
+        existing = [path for path in DATABASE_TESTS if (ROOT / path).exists()]
+        on_postgres = run_pytest([*existing, "-m", "not engine and not e2e"], database_url=url)
+    return on_sqlite or on_postgres
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

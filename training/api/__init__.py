@@ -1,0 +1,1 @@
+"""The training app over HTTP."""

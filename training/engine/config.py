@@ -1,0 +1,268 @@
+"""The training configuration: frozen, typed, with the defaults of MISSION D1, read from JSON with all faults at once."""
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from training.engine.errors import ConfigInvalid, Fault
+
+DEFAULT_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+DEFAULT_RANK = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoraSettings:
+    """The adapter's shape.
+
+    Attributes:
+        r: Rank (PEFT's name for it).
+        lora_alpha: Numerator of the scale; ``alpha / r``, or ``alpha / sqrt(r)`` with ``use_rslora``. When only one of
+            r and lora_alpha is given the other follows by alpha = 2r (MISSION B3), so that the scale stays.
+        lora_dropout: Dropout on the adapter's input, 0 <= p < 1.
+        target_modules: Last parts of the names of the adapted modules.
+        bias: Only "none" is supported.
+        use_rslora: Rank-stabilised scaling (https://arxiv.org/abs/2312.03732).
+    """
+
+    r: int = DEFAULT_RANK
+    lora_alpha: int = 2 * DEFAULT_RANK
+    lora_dropout: float = 0.05
+    target_modules: tuple[str, ...] = DEFAULT_TARGET_MODULES
+    bias: str = "none"
+    use_rslora: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimisationSettings:
+    """How the adapter is trained.
+
+    Attributes:
+        learning_rate: Peak rate of AdamW.
+        num_epochs: Passes over the data; may be a fraction. Ignored when ``max_steps`` is given.
+        max_steps: Number of optimiser steps; None means ``num_epochs`` decides.
+        per_device_batch_size: Rows per forward pass.
+        gradient_accumulation_steps: Forward passes per optimiser step; gradients are weighted by trained tokens.
+        lr_scheduler: "cosine", "linear" or "constant", each after the warm-up.
+        warmup_fraction: Part of all steps with a linearly rising rate, 0-1.
+        weight_decay: AdamW's decoupled decay.
+        max_grad_norm: Gradients are clipped to this norm; 0 switches clipping off.
+        dtype: "float32", "bfloat16" or "auto": bfloat16 where the device has instructions for it, else float32. The
+            adapter's own weights are float32 always.
+        gradient_checkpointing: Recompute activations in the backward pass: less memory, about a third slower.
+        max_length_tokens: Longer rows are dropped and reported, never cut.
+        log_every_steps: Interval of training metrics.
+        eval_every_steps: Interval of the held-out loss.
+        seed: Of weights, dropout and order.
+    """
+
+    learning_rate: float = 2e-4
+    num_epochs: float = 2.0
+    max_steps: int | None = None
+    per_device_batch_size: int = 1
+    gradient_accumulation_steps: int = 16
+    lr_scheduler: str = "cosine"
+    warmup_fraction: float = 0.03
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    dtype: str = "auto"
+    gradient_checkpointing: bool = True
+    max_length_tokens: int = 2048
+    log_every_steps: int = 10
+    eval_every_steps: int = 50
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """How examples become conversations.
+
+    Attributes:
+        system_prompt: Put before examples that have no system message of their own (not before general ones);
+            None adds nothing.
+    """
+
+    system_prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """Everything that decides a training run besides its inputs."""
+
+    lora: LoraSettings = field(default_factory=LoraSettings)
+    training: OptimisationSettings = field(default_factory=OptimisationSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> "TrainingConfig":
+        """Read a configuration; missing keys take their defaults, unknown ones are refused.
+
+        Raises:
+            ConfigInvalid: ``training-config-invalid`` with every fault found.
+        """
+        faults: list[Fault] = []
+        sections: dict[str, dict[str, Any]] = {}
+        for name in raw:
+            if name not in _RULES:
+                faults.append(_unknown_key(name, name, list(_RULES)))
+        for name, rules in _RULES.items():
+            sections[name] = _read_section(name, raw.get(name, {}), rules, faults)
+        _couple_alpha(sections["lora"], faults)
+        if faults:
+            listed = "; ".join(f"{fault.where}: {fault.message}" for fault in faults)
+            raise ConfigInvalid(
+                "training-config-invalid",
+                f"The training configuration has {len(faults)} fault(s): {listed}",
+                faults=faults,
+            )
+        return cls(
+            lora=LoraSettings(**sections["lora"]),
+            training=OptimisationSettings(**sections["training"]),
+            data=DataSettings(**sections["data"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all values, defaults included; ``from_json`` of it gives an equal configuration."""
+        result = asdict(self)
+        result["lora"]["target_modules"] = list(self.lora.target_modules)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a value must be; ``read`` gives the value or raises ValueError."""
+
+    expected: str
+    read: Callable[[Any], Any]
+
+
+def _number(low: float, high: float, *, low_open: bool = False, high_open: bool = False) -> _Rule:
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError
+        if value < low or value > high or (low_open and value == low) or (high_open and value == high):
+            raise ValueError
+        return float(value)
+
+    lower, upper = (">" if low_open else ">="), ("<" if high_open else "<=")
+    return _Rule(f"a number {lower} {low:g}" + ("" if math.isinf(high) else f" and {upper} {high:g}"), read)
+
+
+def _count(low: int, high: int | None = None) -> _Rule:
+    def read(value: Any) -> int:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or value < low
+            or (high is not None and value > high)
+        ):
+            raise ValueError
+        return value
+
+    return _Rule(f"a whole number >= {low}" + ("" if high is None else f" and <= {high}"), read)
+
+
+def _choice(*values: str) -> _Rule:
+    def read(value: Any) -> str:
+        if value not in values:
+            raise ValueError
+        return str(value)
+
+    return _Rule("one of " + ", ".join(values), read)
+
+
+def _optional(rule: _Rule) -> _Rule:
+    return _Rule(f"{rule.expected} or null", lambda value: None if value is None else rule.read(value))
+
+
+def _read_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _read_names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value or len(set(map(str, value))) != len(value):
+        raise ValueError
+    return tuple(_read_text(item) for item in value)
+
+
+_FLAG = _Rule("true or false", _read_flag)
+_RULES: Mapping[str, Mapping[str, _Rule]] = {
+    "lora": {
+        "r": _count(1, 1024),
+        "lora_alpha": _count(1, 65_536),
+        "lora_dropout": _number(0, 1, high_open=True),
+        "target_modules": _Rule("a list of different module names", _read_names),
+        "bias": _choice("none"),
+        "use_rslora": _FLAG,
+    },
+    "training": {
+        "learning_rate": _number(0, 1, low_open=True),
+        "num_epochs": _number(0, 1000, low_open=True),
+        "max_steps": _optional(_count(1)),
+        "per_device_batch_size": _count(1, 4096),
+        "gradient_accumulation_steps": _count(1, 4096),
+        "lr_scheduler": _choice("cosine", "linear", "constant"),
+        "warmup_fraction": _number(0, 1, high_open=True),
+        "weight_decay": _number(0, 1),
+        "max_grad_norm": _number(0, math.inf),
+        "dtype": _choice("auto", "float32", "bfloat16"),
+        "gradient_checkpointing": _FLAG,
+        "max_length_tokens": _count(8, 1_000_000),
+        "log_every_steps": _count(1),
+        "eval_every_steps": _count(1),
+        "seed": _count(0, 2**32 - 1),
+    },
+    "data": {"system_prompt": _optional(_Rule("a text", _read_text))},
+}
+
+
+def _read_section(section: str, raw: Any, rules: Mapping[str, _Rule], faults: list[Fault]) -> dict[str, Any]:
+    """Return the valid values that are given; faults go to the list."""
+    if not isinstance(raw, Mapping):
+        faults.append(Fault(code="wrong-type", message="must be an object", where=section))
+        return {}
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        where = f"{section}.{key}"
+        rule = rules.get(key)
+        if rule is None:
+            faults.append(_unknown_key(str(key), where, list(rules)))
+            continue
+        try:
+            values[key] = rule.read(value)
+        except ValueError:
+            shown = repr(value)[:80]
+            faults.append(
+                Fault(code="invalid-value", message=f"is {shown}, must be {rule.expected}", where=where)
+            )
+    return values
+
+
+def _unknown_key(key: str, where: str, known: list[str]) -> Fault:
+    """Name the near misses of an unknown key."""
+    near = difflib.get_close_matches(key, known, n=1)
+    remedy = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
+    return Fault(code="unknown-key", message=f"unknown key. {remedy}", where=where, remedy=remedy)
+
+
+def _couple_alpha(lora: dict[str, Any], faults: list[Fault]) -> None:
+    """Keep alpha = 2r when only one of the two is given."""
+    if "r" in lora and "lora_alpha" not in lora:
+        lora["lora_alpha"] = 2 * lora["r"]
+    elif "lora_alpha" in lora and "r" not in lora:
+        if lora["lora_alpha"] % 2:
+            remedy = "Give r as well."
+            message = f"is odd and r is not given, so r = alpha / 2 is no whole number. {remedy}"
+            faults.append(
+                Fault(code="invalid-value", message=message, where="lora.lora_alpha", remedy=remedy)
+            )
+        lora["r"] = max(1, lora["lora_alpha"] // 2)

@@ -1,0 +1,1 @@
+"""Training data: reading, leakage against evaluation sets, mixing. No torch here."""

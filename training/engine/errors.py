@@ -1,0 +1,65 @@
+"""Errors of the training engine: each has a stable ``code`` and a message that says what, where, what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault among possibly several.
+
+    Attributes:
+        code: Stable kebab-case identifier.
+        message: What is wrong, in one sentence.
+        where: The place, for example ``train.jsonl line 17`` or ``training.learning_rate``.
+        remedy: What to do about it; empty when the message says it already.
+    """
+
+    code: str
+    message: str
+    where: str = ""
+    remedy: str = ""
+
+
+class TrainingEngineError(Exception):
+    """Base of every expected error of the training engine.
+
+    Args:
+        code: Stable kebab-case identifier, part of the interface.
+        message: Human text: what, where, what to do.
+        faults: All faults found, when there can be several.
+    """
+
+    def __init__(self, code: str, message: str, *, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.faults = tuple(faults)
+
+
+class BaseModelUnavailable(TrainingEngineError):
+    """A base model cannot be built or read on this machine."""
+
+
+class ConfigInvalid(TrainingEngineError):
+    """A training configuration has one or more faults; ``faults`` lists all of them."""
+
+
+class DataInvalid(TrainingEngineError):
+    """A JSONL file or its examples cannot be used; ``faults`` lists all of them."""
+
+
+class ChatTemplateUnsuitable(TrainingEngineError):
+    """The chat template cannot be split into a prompt and an answer span."""
+
+
+class TrainingFailed(TrainingEngineError):
+    """Training stopped: a non-finite loss, an untrained matrix, or a saved adapter that does not read back."""
+
+
+class MergeRefused(TrainingEngineError):
+    """The adapter asks for something that this merge does not do exactly, or does not fit the base model."""
+
+
+class MergeFailed(TrainingEngineError):
+    """The merge produced something that its own checks do not accept."""

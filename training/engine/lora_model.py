@@ -1,0 +1,114 @@
+"""Putting a trainable LoRA adapter on a base model, and checking that it can learn."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+
+from training.engine.chat import ChatTokenizer
+from training.engine.config import LoraSettings
+from training.engine.errors import BaseModelUnavailable, ConfigInvalid, TrainingFailed
+
+
+def load_tokenizer(folder: Path) -> ChatTokenizer:
+    """Load the base model's tokenizer; nothing is fetched and no code of the model is run.
+
+    Raises:
+        BaseModelUnavailable: ``tokenizer-unreadable``.
+    """
+    try:
+        tokenizer: ChatTokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise BaseModelUnavailable(
+            "tokenizer-unreadable", f"No tokenizer can be loaded from the base: {error}"
+        ) from error
+    return tokenizer
+
+
+def load_base_model(
+    folder: Path, *, dtype: torch.dtype, attention: str, device: torch.device
+) -> PreTrainedModel:
+    """Load a causal language model from a local folder, frozen weights in ``dtype``.
+
+    Raises:
+        BaseModelUnavailable: ``base-model-unreadable``.
+    """
+    try:
+        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, attn_implementation=attention, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise BaseModelUnavailable(
+            "base-model-unreadable", f"The base model cannot be loaded: {error}"
+        ) from error
+    model.config.use_cache = False
+    moved: Any = model
+    moved.to(device)
+    return model
+
+
+def add_lora(model: PreTrainedModel, settings: LoraSettings, *, base_model_name: str) -> PeftModel:
+    """Put a LoRA adapter on the model: base frozen, A random and B zero, both float32.
+
+    Draws from torch's default generators.
+
+    Args:
+        model: The base; it is changed in place.
+        settings: The adapter's shape.
+        base_model_name: Written into adapter_config.json as ``base_model_name_or_path``.
+
+    Raises:
+        ConfigInvalid: ``target-modules-not-found`` when no module has one of the names.
+    """
+    config = LoraConfig(
+        r=settings.r,
+        lora_alpha=settings.lora_alpha,
+        lora_dropout=settings.lora_dropout,
+        target_modules=list(settings.target_modules),
+        bias="none",
+        use_rslora=settings.use_rslora,
+        task_type="CAUSAL_LM",
+        base_model_name_or_path=base_model_name,
+    )
+    leaves = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    missing = sorted(name for name in settings.target_modules if name.rpartition(".")[2] not in leaves)
+    if missing:
+        raise ConfigInvalid(
+            "target-modules-not-found",
+            f"lora.target_modules names modules that the base model does not have: {', '.join(missing)}.",
+        )
+    peft_model = get_peft_model(model, config, autocast_adapter_dtype=True)
+    peft_model.peft_config["default"].base_model_name_or_path = base_model_name
+    for parameter in peft_model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+    return peft_model
+
+
+def list_trainables(model: PeftModel) -> dict[str, torch.nn.Parameter]:
+    """Return the trainable parameters by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def check_first_gradients(trainables: dict[str, torch.nn.Parameter]) -> None:
+    """Check that every lora_B has a gradient after the first backward pass (lora_A has none yet, because B is zero).
+
+    Raises:
+        TrainingFailed: ``lora-without-gradient``, for example under gradient checkpointing whose inputs need no gradient.
+    """
+    silent = [
+        name
+        for name, parameter in trainables.items()
+        if "lora_B" in name and (parameter.grad is None or not bool(parameter.grad.abs().max() > 0))
+    ]
+    if silent:
+        shown = ", ".join(silent[:3])
+        raise TrainingFailed(
+            "lora-without-gradient",
+            f"{len(silent)} LoRA matrices get no gradient in the first step (for example {shown}): they would not be "
+            "trained. Remove their modules from lora.target_modules, or switch gradient_checkpointing off.",
+        )
