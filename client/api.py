@@ -201,9 +201,9 @@ class AssayApi:
         path = f"channels/{_segment(channel)}/promote"
         return Channel.from_json(self.http.post_json(path, body, if_match=etag))
 
-    def roll_back(self, *, channel: str, etag: str, reason: str, to_promotion: str | None) -> Channel:
+    def roll_back(self, *, channel: str, etag: str, reason: str, to_promotion: int | None) -> Channel:
         """Let a channel serve what it served before. ``to_promotion``: which; None for the last one."""
-        body = {"reason": reason}
+        body: dict[str, object] = {"reason": reason}
         if to_promotion is not None:
             body["to_promotion"] = to_promotion
         path = f"channels/{_segment(channel)}/rollback"

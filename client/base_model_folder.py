@@ -59,8 +59,8 @@ def select_base_model_files(folder: Path) -> BaseModelSelection:
     if not any(name.endswith(".safetensors") for name in sources):
         raise UsageError(
             "base-model-incomplete",
-            f"{shown(folder)} has no .safetensors weights. Pickled ones (.bin, .pt) are not taken: load the "
-            "model with transformers and save it again with save_pretrained(folder, safe_serialization=True).",
+            f"{shown(folder)} has no .safetensors weights. Pickled ones (.bin, .pt) are not taken: load "
+            "the model with transformers and save it with save_pretrained(folder, safe_serialization=True).",
         )
     return BaseModelSelection(sources=sources, left_out=tuple(_left_out(folder, sources)))
 

@@ -208,7 +208,8 @@ class _FileFetch:
             if offset_bytes and not _continues(response.headers.get("Content-Range"), offset_bytes):
                 # A server or proxy that ignores Range sends the file from its beginning.
                 hasher = self._start_over(stream)
-            for chunk in response.iter_raw(HASH_CHUNK_BYTES):
+            # Pieces as they come: a chunk size would hold back, and lose, what came before a break.
+            for chunk in response.iter_raw():
                 if self.stop.is_set():
                     return hasher
                 if stream.tell() + len(chunk) > self.file.size_bytes:

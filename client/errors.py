@@ -103,8 +103,12 @@ class AssayApiError(AssayError):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may well succeed later (429, 502, 503, 504)."""
-        return self.status in TRANSIENT_STATUSES
+        """Whether the same request may well succeed later.
+
+        That is so for 429, 502, 503 and 504, and for the repeat of a POST whose first try is still being
+        answered.
+        """
+        return self.status in TRANSIENT_STATUSES or self.code == "request-in-flight"
 
 
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from client.errors import ErrorDetail, UnexpectedAnswerError
+from client.findings import detail_of
 from client.json_fields import Fields
 from registry.artifacts.errors import ManifestError
 from registry.artifacts.manifest import ArtifactFile, ArtifactManifest
@@ -60,7 +61,7 @@ def read_manifest(fields: Fields, digest: str) -> ArtifactManifest:
             for item in fields.objects("files")
         )
     except ManifestError as error:
-        details = read_error_details(tuple(Fields(item.to_json(), "fault") for item in error.details))
+        details = tuple(map(detail_of, error.details))
         raise UnexpectedAnswerError("manifest-invalid", str(error), details=details) from error
     if manifest.digest != digest:
         raise UnexpectedAnswerError(

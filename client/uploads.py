@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from client.api import AssayApi
-from client.errors import AssayApiError, ErrorDetail, UploadError
+from client.errors import AssayApiError, UploadError
+from client.findings import detail_of
 from client.models import Upload, UploadedBlob
 from client.progress import SilentTransferProgress, TransferProgress, format_bytes
 from registry.artifacts.digests import hash_stream
@@ -135,8 +136,7 @@ def hash_files(sources: Mapping[str, Path], progress: TransferProgress | None = 
         name = shown(error.filename or "a file")
         raise UploadError("file-unreadable", f"{name} cannot be read: {error.strerror or error}.") from error
     except ManifestError as error:
-        details = tuple(ErrorDetail(**finding.to_json()) for finding in error.details)  # type: ignore[arg-type]
-        raise UploadError(error.code, str(error), details=details) from error
+        raise UploadError(error.code, str(error), details=tuple(map(detail_of, error.details))) from error
 
 
 def _hash_file(path: str, source: Path, listener: TransferProgress) -> ArtifactFile:

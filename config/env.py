@@ -1,7 +1,7 @@
 """Typed readers of environment variables: the only place that looks at `os.environ` for settings.
 
-A value that cannot be read raises `EnvError`, which names the variable, what was found and what is expected, so a
-server never starts on a misread setting.
+A value that cannot be read raises `EnvError`, which names the variable, what was found and what is
+expected, so a server never starts on a misread setting.
 """
 
 import os

@@ -1,6 +1,7 @@
 """Signs of life of worker and scheduler processes: keys in Redis that expire by themselves.
 
-A busy worker of Celery's solo pool answers no ping, so each process says by a thread of its own that it is there.
+A busy worker of Celery's solo pool answers no ping, so each process says by a thread of its own that it is
+there.
 """
 
 import json
@@ -39,7 +40,8 @@ class Presence:
 
 
 def connect_redis() -> "redis.Redis":
-    """Opens a client of the server that also is Celery's broker; commands fail after two seconds without an answer.
+    """Opens a client of the server that also is Celery's broker; commands fail after two seconds without an
+    answer.
 
     Raises:
         ValueError: the broker is none that speaks Redis's protocol.

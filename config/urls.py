@@ -4,6 +4,11 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+# Errors outside the API's views: problem documents below /api/, Django's pages elsewhere.
+handler400 = "registry.api.problems.bad_request_page"
+handler404 = "registry.api.problems.not_found_page"
+handler500 = "registry.api.problems.server_error_page"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health/", include("config.health.urls")),
     path(

@@ -27,22 +27,23 @@ class EvaluationConflict(ConflictError):
 
     wordings = {
         "policy-version-taken": (
-            "Policy {reference} exists with other rules; a policy version never changes. Leave the version out, or"
-            " give the next number."
+            "Policy {reference} exists with other rules; a policy version never changes."
+            " Leave the version out, or give the next number."
         ),
         "submission-final": "The submission is {state!r} already; there is nothing left to cancel.",
         "submission-not-retryable": (
-            "The submission is {state!r}; only a failed or cancelled one can be retried. Submit changed bytes anew."
+            "The submission is {state!r}; only a failed or cancelled one can be retried."
+            " Submit changed bytes anew."
         ),
         "run-not-scored": "The run is {state!r}; a decision needs its results.",
         "version-undecided": (
-            "Version {reference} has no decision in the form {form!r} that channel {channel!r} serves; evaluate it"
-            " with a suite that ships this form."
+            "Version {reference} has no decision in the form {form!r} that channel {channel!r} serves;"
+            " evaluate it with a suite that ships this form."
         ),
         "override-not-needed": "The decision is 'passed'; there is nothing to set aside.",
         "override-missing": (
-            "Nobody asked for an override of the decision on {reference} yet. Ask for one with a reason; a second"
-            " person confirms it."
+            "Nobody asked for an override of the decision on {reference} yet."
+            " Ask for one with a reason; a second person confirms it."
         ),
         "override-unconfirmed": (
             "The override of the decision on {reference} waits for a second person; {asked_by} asked for it."

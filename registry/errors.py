@@ -1,13 +1,14 @@
 """The errors that services and views of all apps raise.
 
-One root builds its own message; every subclass stands for one HTTP status. The wording of a code is kept in the class
-that owns it (`wordings`), so that a `raise` names only the code and the facts. The API turns an error into a problem
-document (RFC 9457); the facts become members of that document. Nothing here knows about requests.
+One root builds its own message; every subclass stands for one HTTP status. The wording of a code is kept in
+the class that owns it (`wordings`), so that a `raise` names only the code and the facts. The API turns an
+error into a problem document (RFC 9457); the facts become members of that document. Nothing here knows about
+requests.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from registry.artifacts.errors import ArtifactError
 from registry.artifacts.findings import Finding
@@ -17,8 +18,8 @@ from registry.artifacts.findings import Finding
 class Fault:
     """One of several faults in what a client sent.
 
-    `where` names the place (a JSON pointer into the body, or a file and line), None when the whole input is meant;
-    `remedy` says what to do, None when the message says it already.
+    `where` names the place (a JSON pointer into the body, or a file and line), None when the whole input is
+    meant; `remedy` says what to do, None when the message says it already.
     """
 
     code: str
@@ -43,7 +44,8 @@ class AssayError(Exception):
         code: Stable kebab-case name of the kind of error.
         detail: What is wrong, where, and what to do, for people.
         status: HTTP status.
-        fields: The facts of this case; they become members of the problem document, so they must be JSON values.
+        fields: The facts of this case; they become members of the problem document, so they must be JSON
+            values.
         faults: The single faults where there can be several.
     """
 
@@ -57,9 +59,9 @@ class AssayError(Exception):
         *,
         status: int | None = None,
         faults: Iterable[Fault] = (),
-        **fields: object,
+        **fields: Any,
     ) -> None:
-        """Takes the code, the facts, and a detail where the code has no wording (`{}` in it is left as it is)."""
+        """Takes the code, the facts, and a detail where the code has no wording (never formatted)."""
         self.code = code
         self.status = status or self.default_status
         self.fields = fields
@@ -97,7 +99,6 @@ class NotFoundError(AssayError):
         "promotion-not-found": "Channel {name!r} has no promotion {promotion_id}.",
         "upload-not-found": "There is no upload {upload_id}.",
         "blob-not-declared": "Upload {upload_id} declares no file with sha256 {sha256}.",
-        "token-not-found": "There is no token {prefix!r}.",
         "job-not-found": "There is no job {job_id}.",
     }
 
@@ -109,16 +110,15 @@ class ConflictError(AssayError):
     wordings = {
         "name-taken": "The name {name!r} is taken.",
         "upload-not-open": "The upload is {state}; make a new one.",
-        "upload-incomplete": "{num_missing} of {num_files} files are not complete; send them, then commit again.",
+        "upload-incomplete": "{num_missing} of {num_files} files are not complete; send them.",
         "upload-offset-mismatch": "The next chunk must begin at byte {received_bytes}.",
         "upload-busy": "Another request is writing the same file at this moment; try again.",
         "channel-name-taken": "There is a channel {name!r} already, with form {form!r}.",
-        "base-model-name-taken": "Base model {name!r} exists with other bytes (artifact {artifact}); choose a new name.",
-        "dataset-role-differs": "Dataset {name!r} has role {role!r}; versions of another role need another dataset.",
-        "version-not-passed": "Version {reference} has verdict {verdict!r}; only a passed version can be promoted.",
+        "base-model-name-taken": "Base model {name!r} has other bytes (artifact {artifact}); choose a new name.",
+        "dataset-role-differs": "Dataset {name!r} has role {role!r}; another role needs another dataset.",
+        "version-not-passed": "Version {reference} has verdict {verdict!r}; it must be passed.",
         "nothing-to-roll-back": "Channel {name!r} has no earlier promotion to go back to.",
-        "request-in-flight": "A request with the same Idempotency-Key is still being answered; try again shortly.",
-        "artifact-kind-differs": "Artifact {digest} is of kind {kind!r}; {expected!r} is needed.",
+        "request-in-flight": "A request with the same Idempotency-Key is being answered; try again shortly.",
     }
 
 
@@ -127,7 +127,9 @@ class ValidationFailed(AssayError):
 
     default_status = 422
 
-    def __init__(self, code: str, detail: str = "", *, faults: Iterable[Fault] = (), **fields: object) -> None:
+    def __init__(
+        self, code: str, detail: str = "", *, faults: Iterable[Fault] = (), **fields: Any
+    ) -> None:
         """Without a detail the first fault is told, with the number of the others."""
         listed = tuple(faults)
         if not detail and listed:
@@ -152,7 +154,7 @@ class PreconditionFailed(AssayError):
 
     default_status = 412
     wordings = {
-        "channel-changed": "Channel {name!r} was changed meanwhile (its ETag is {etag}); look at it and try again.",
+        "channel-changed": "Channel {name!r} was changed meanwhile (its ETag is {etag}); look again.",
     }
 
 
@@ -180,7 +182,7 @@ class StoreFull(AssayError):
 
     default_status = 507
     wordings = {
-        "store-full": "The server's store is full; what was acknowledged is kept. Try again after space was made.",
+        "store-full": "The server's store is full; what was acknowledged is kept. Try again later.",
     }
 
 

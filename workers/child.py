@@ -8,8 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from workers.workdir import WorkFolder
-
 GRACE_SECONDS = 10.0
 """How long a child may take to end after SIGTERM, before SIGKILL."""
 _SECRET_PREFIXES = ("ASSAY_", "AWS_")
@@ -19,15 +17,16 @@ _SECRET_NAMES = frozenset({"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"
 class ChildProcess:
     """One running `python -m workers.job`.
 
-    Its standard input is a pipe that this process holds open: should this process be killed, the pipe closes and the
-    child ends its own group. A context manager; nothing of the group is left when it is over.
+    Its standard input is a pipe that this process holds open: should this process be killed, the pipe
+    closes and the child ends its own group. A context manager; nothing of the group is left when it is
+    over.
     """
 
-    def __init__(self, *, folder: WorkFolder, project_root: Path) -> None:
-        """Starts the child; its output goes to the folder's child.log."""
-        with folder.child_log.open("ab") as log:
+    def __init__(self, *, workdir: Path, log_path: Path, project_root: Path) -> None:
+        """Starts the child in a work folder; its output is appended to the log."""
+        with log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "workers.job", str(folder.path), "--watch-stdin"],
+                [sys.executable, "-m", "workers.job", str(workdir), "--watch-stdin"],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

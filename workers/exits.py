@@ -14,11 +14,13 @@ _CGROUP_EVENTS = (
 )
 
 
-def classify_exit(*, returncode: int, folder: Path, num_oom_kills_before: int, num_oom_kills_now: int) -> JobResult:
+def classify_exit(
+    *, returncode: int, folder: Path, num_oom_kills_before: int, num_oom_kills_now: int
+) -> JobResult:
     """Returns the result of an attempt from its exit status and result.json.
 
-    A result that was written counts, whatever the exit status: the work was done. Without one, a signal is a failure of
-    the machine and any other end a fault of the program.
+    A result that was written counts, whatever the exit status: the work was done. Without one, a signal is
+    a failure of the machine and any other end a fault of the program.
 
     Args:
         returncode: As in `subprocess`: negative for a signal.
@@ -38,12 +40,16 @@ def classify_exit(*, returncode: int, folder: Path, num_oom_kills_before: int, n
     if returncode < 0:
         message = f"The job process was ended by {_signal_name(-returncode)}; child.log holds its last words."
         return _failed(FailureClass.INFRASTRUCTURE, "child-crashed", message)
-    message = f"The job process ended with status {returncode} and left no result; child.log holds its last words."
+    message = (
+        f"The job process ended with status {returncode} and left no result; child.log holds its last words."
+    )
     return _failed(FailureClass.INTERNAL, "result-missing", message)
 
 
 def count_oom_kills() -> int:
-    """Counts the processes that the kernel has killed for want of memory in this control group; 0 when unknown."""
+    """Counts the processes that the kernel has killed for want of memory in this control group; 0 when
+    unknown.
+    """
     for path in _CGROUP_EVENTS:
         try:
             text = path.read_text(encoding="ascii")
@@ -63,8 +69,8 @@ def _killed_for_memory() -> JobResult:
 
 def _killed() -> JobResult:
     message = (
-        "The job process was killed (SIGKILL). Want of memory is the usual reason: compare the machine's memory "
-        "with what the model needs."
+        "The job process was killed (SIGKILL). Want of memory is the usual reason: compare the machine's "
+        "memory with what the model needs."
     )
     return _failed(FailureClass.INFRASTRUCTURE, "child-killed", message)
 

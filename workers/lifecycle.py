@@ -1,7 +1,8 @@
 """The one owner of an attempt's life: claim, lay out, start, watch, store, end.
 
-It is the only place that starts job processes and the only one that decides how an attempt ended. It does no work of
-a job itself, holds no transaction while a child runs, and calls the apps only after a final state.
+It is the only place that starts job processes and the only one that decides how an attempt ended. It does
+no work of a job itself, holds no transaction while a child runs, and calls the apps only after a final
+state.
 """
 
 import functools
@@ -139,7 +140,9 @@ class _Attempt:
         record_workdir(claim=self._claim, workdir=str(folder.path))
         num_oom_kills = count_oom_kills()
         tail = EventTail(folder.path / EVENTS_NAME)
-        with ChildProcess(folder=folder, project_root=settings.PROJECT_ROOT) as child:
+        with ChildProcess(
+            workdir=folder.path, log_path=folder.child_log, project_root=settings.PROJECT_ROOT
+        ) as child:
             outcome = self._watch(child, tail)
         if outcome.stopped_for is StopReason.CLAIM_LOST:
             raise ClaimLost("job-claim-lost", job_id=str(self._claim.job_id), attempt=self._claim.attempt)
@@ -161,7 +164,9 @@ class _Attempt:
         return self._fail(result.failure) if result.failure is not None else self._complete(result, folder)
 
     def _watch(self, child: ChildProcess, tail: EventTail) -> WatchOutcome:
-        """Waits for the child's end; every turn stores what it said, gives a sign of life and looks for a reason to stop."""
+        """Waits for the child's end; every turn stores what it said, gives a sign of life and looks for a
+        reason to stop.
+        """
         while True:
             returncode = child.wait(settings.JOB_HEARTBEAT_SECONDS)
             if returncode is not None:
@@ -186,7 +191,9 @@ class _Attempt:
         except ClaimLost:
             return StopReason.CLAIM_LOST
         except (OperationalError, InterfaceError):
-            logger.warning("The database did not take a heartbeat of job %s.", self._claim.job_id, exc_info=True)
+            logger.warning(
+                "The database did not take a heartbeat of job %s.", self._claim.job_id, exc_info=True
+            )
             close_old_connections()
             return None
         if not reply.is_owner:
@@ -222,7 +229,9 @@ class _Attempt:
         return JobFailure(failure_class=FailureClass.INTERNAL, code="time-limit-exceeded", message=message)
 
     def _persist(self, write: Callable[[], _T]) -> _T:
-        """Writes to the database, waiting for one that does not answer: the work behind it is done and dear."""
+        """Writes to the database, waiting for one that does not answer: the work behind it is done and
+        dear.
+        """
         give_up_at = time.monotonic() + DATABASE_PATIENCE_SECONDS
         while True:
             try:
@@ -230,7 +239,9 @@ class _Attempt:
             except (OperationalError, InterfaceError):
                 if time.monotonic() > give_up_at:
                     raise
-                logger.warning("The database does not take the end of job %s.", self._claim.job_id, exc_info=True)
+                logger.warning(
+                    "The database does not take the end of job %s.", self._claim.job_id, exc_info=True
+                )
                 close_old_connections()
                 time.sleep(1.0)
 
@@ -239,7 +250,9 @@ def _machine_failure(error: OSError | StoreFull) -> JobFailure:
     is_full = isinstance(error, StoreFull)
     code = "store-full" if is_full else "machine-error"
     text = str(error) if is_full else str(error.strerror if isinstance(error, OSError) else error)
-    return JobFailure(failure_class=FailureClass.INFRASTRUCTURE, code=code, message=f"The machine failed: {text}")
+    return JobFailure(
+        failure_class=FailureClass.INFRASTRUCTURE, code=code, message=f"The machine failed: {text}"
+    )
 
 
 def _failure(failure_class: str, error: AssayError) -> JobFailure:

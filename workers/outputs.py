@@ -26,9 +26,11 @@ class OutputsMalformed(AssayError):
 
 
 def store_output(*, result: JobResult, folder: WorkFolder) -> str | None:
-    """Stores the output of a succeeded job and returns the artifact's digest; None when the job has no output.
+    """Stores the output of a succeeded job and returns the artifact's digest; None when the job has no
+    output.
 
-    The files are linked into the store where the file system allows, so they take no second place on the disk.
+    The files are linked into the store where the file system allows, so they take no second place on the
+    disk.
 
     Raises:
         OutputsMalformed: more than one output, an unknown one, or a folder that is not below `outputs`.

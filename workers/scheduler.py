@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from evaluation.services import pipeline
 from registry.selectors.jobs import list_active_job_ids
+from registry.services.actors import SYSTEM
 from registry.services.jobs import requeue_lapsed_jobs, resend_waiting_jobs
 from registry.services.uploads import expire_uploads
 from training.services import runs as training_runs
@@ -45,7 +46,9 @@ def run_turn(*, turn: int) -> int:
 
 def _job_steps() -> Mapping[str, Callable[[], object]]:
     return {
-        "requeue lapsed jobs": lambda: _count("lapsed jobs put back", requeue_lapsed_jobs(now=timezone.now())),
+        "requeue lapsed jobs": lambda: _count(
+            "lapsed jobs put back", requeue_lapsed_jobs(now=timezone.now())
+        ),
         "send waiting jobs": lambda: _count("messages sent again", resend_waiting_jobs(now=timezone.now())),
         "advance evaluation runs": pipeline.advance_all,
         "reconcile training runs": training_runs.reconcile_all,
@@ -53,7 +56,10 @@ def _job_steps() -> Mapping[str, Callable[[], object]]:
 
 
 def _housekeeping_steps() -> Mapping[str, Callable[[], object]]:
-    return {"expire uploads": expire_uploads, "remove old work folders": _remove_work_folders}
+    return {
+        "expire uploads": lambda: expire_uploads(now=timezone.now(), actor=SYSTEM),
+        "remove old work folders": _remove_work_folders,
+    }
 
 
 def _remove_work_folders() -> None:

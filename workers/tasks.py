@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from celery import Task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready
 from celery.worker import state as worker_state
 
 from config.celery import app
@@ -18,19 +18,26 @@ logger = logging.getLogger(__name__)
 
 @app.task(name="workers.run_job", bind=True, ignore_result=True)
 def run_job(self: Task, job_id: str) -> None:
-    """Makes one attempt at a job; a job that is not waiting (any more) is left alone, so messages may come twice."""
+    """Makes one attempt at a job; a job that is not waiting (any more) is left alone, so messages may come
+    twice.
+    """
     lifecycle.run_job(job_id=UUID(job_id), worker=self.request.hostname, should_stop=is_shutting_down)
 
 
 def is_shutting_down() -> bool:
     """Whether this worker was asked to end (SIGTERM, SIGINT or SIGQUIT)."""
     # The flags hold an exit status, which may be 0.
-    return any(flag is not None and flag is not False for flag in (worker_state.should_stop, worker_state.should_terminate))
+    return any(
+        flag is not None and flag is not False
+        for flag in (worker_state.should_stop, worker_state.should_terminate)
+    )
 
 
 @worker_ready.connect
 def on_worker_ready(sender: Any, **_: Any) -> None:
-    """Takes back what a killed predecessor of the same name was running, and says that this worker is there."""
+    """Takes back what a killed predecessor of the same name was running, and says that this worker is
+    there.
+    """
     num_requeued = requeue_jobs_of_worker(worker=sender.hostname)
     if num_requeued:
         logger.warning("%d jobs of a predecessor of %s were put back.", num_requeued, sender.hostname)

@@ -17,6 +17,7 @@ _JUDGE = "Judge an adapter"
 _SHIP = "Ship it"
 _SET_UP = "Set up"
 _LOOK = "Look into the server"
+_RUN = "Run a server on this machine"
 
 # Pretty tracebacks would print local variables, and the token is among them.
 app = typer.Typer(
@@ -24,6 +25,8 @@ app = typer.Typer(
     cls=AssayGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Paragraphs of docstrings are filled anew; the rich form would keep their line breaks.
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Submit fine-tuned adapters to an Assay server, wait for the verdict, promote and pull what passed.",
 )
@@ -69,10 +72,10 @@ app.add_typer(training.train_app, name="train", rich_help_panel=_SET_UP)
 
 app.add_typer(jobs.jobs_app, name="jobs", rich_help_panel=_LOOK)
 app.command(rich_help_panel=_LOOK)(doctor.doctor)
-app.command(
-    rich_help_panel=_LOOK,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
-)(stack.up)
+# Options go to the stack itself, --help included.
+_PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+app.command(rich_help_panel=_RUN, context_settings=_PASS_ON)(stack.up)
+app.command(rich_help_panel=_RUN, context_settings=_PASS_ON)(stack.down)
 
 
 def main() -> None:

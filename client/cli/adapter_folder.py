@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from client.cli.console import Output
-from client.errors import ErrorDetail, UsageError
+from client.errors import UsageError
+from client.findings import detail_of
 from registry.artifacts.adapter_config import CONFIG_FILE, read_adapter_config
 from registry.artifacts.adapter_folder import AdapterSelection, select_adapter_files
 from registry.artifacts.errors import AdapterConfigError, FolderError
-from registry.artifacts.findings import Finding
 
 _MAX_LEFT_OUT_LINES = 20
 # Said line by line with the reasons instead.
@@ -46,24 +46,13 @@ def pick_adapter(output: Output, folder: Path, path: str | None) -> PickedAdapte
         raise UsageError(
             "adapter-not-submittable",
             f"{folder} cannot be submitted; nothing was sent.",
-            details=tuple(map(as_detail, selection.findings)),
+            details=tuple(map(detail_of, selection.findings)),
         )
     _tell_left_out(output, selection)
-    output.findings([as_detail(finding) for finding in selection.findings if finding.code != _SUMMARY_CODE])
+    output.findings([detail_of(finding) for finding in selection.findings if finding.code != _SUMMARY_CODE])
     return PickedAdapter(
         sources={file.path: file.source for file in selection.files},
         base_hint=_read_base_hint(selection.adapter_root),
-    )
-
-
-def as_detail(finding: Finding) -> ErrorDetail:
-    """Return a finding of the shared checks in the client's form."""
-    return ErrorDetail(
-        code=finding.code,
-        message=finding.message,
-        where=finding.where,
-        remedy=finding.remedy,
-        severity=finding.severity.value,
     )
 
 

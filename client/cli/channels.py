@@ -13,7 +13,7 @@ from client.cli.options import JsonOption, split_reference
 from client.cli.session import Session, session_of
 from client.cli.submissions import find_submission
 from client.downloads import Downloader
-from client.errors import AssayApiError, UsageError
+from client.errors import AssayApiError
 from client.progress import format_bytes
 from client.reports.text import make_table, safe
 from client.run_models import Channel
@@ -80,8 +80,10 @@ def rollback(
     channel: ChannelArgument,
     reason: ReasonOption,
     to: Annotated[
-        str | None,
-        typer.Option(help="Promotion to go back to (see `assay channel history`); else the one before."),
+        int | None,
+        typer.Option(
+            min=1, help="Promotion to go back to (see `assay channel history`); else the one before."
+        ),
     ] = None,
     if_match: EtagOption = None,
     as_json: JsonOption = False,
@@ -191,20 +193,11 @@ def create_command(
     policy: Annotated[
         str | None, typer.Option(help="Policy a version must have passed; else the default.")
     ] = None,
-    exist_ok: Annotated[
-        bool,
-        typer.Option("--exist-ok", help="Leave a channel of this name and form as it is, without an error."),
-    ] = False,
 ) -> None:
-    """Create a channel."""
+    """Create a channel; one that exists already in this form is left as it is."""
     session = session_of(context)
     with session.open_api() as api:
-        existing = {channel.name: channel for channel in api.list_channels()}.get(name) if exist_ok else None
-        if existing is not None and existing.form != form.value:
-            raise UsageError(
-                "channel-differs", f"Channel {name} exists and serves {existing.form}, not {form.value}."
-            )
-        channel = existing or api.create_channel(name=name, form=form.value, policy=policy)
+        channel = api.create_channel(name=name, form=form.value, policy=policy)
     session.output.result(safe(f"channel {channel.name} serves {channel.form}: {_current(channel)}"))
 
 

@@ -5,6 +5,7 @@ traceback also ends with 1. A CI job must never take such an end for a verdict, 
 """
 
 import logging
+import os
 import sys
 from typing import Any
 
@@ -39,12 +40,14 @@ class AssayGroup(TyperGroup):
         except CommandExit as end:
             return end.code
         except AssayError as error:
-            make_output({}).error(error)
+            make_output(os.environ).error(error)
             return ERROR
         except BrokenPipeError:
             silence_broken_pipe()
             return ERROR
         except SystemExit as end:
+            if end.code == INTERRUPTED:
+                make_output(os.environ).notice("Stopped. The same command goes on from here.", "yellow")
             return end.code if end.code in {PASSED, INTERRUPTED} and isinstance(end.code, int) else ERROR
         except Exception:
             logger.exception("assay came upon an error of its own; please report it with these lines")

@@ -1,4 +1,4 @@
-"""`assay up`: start the embedded stack of this machine.
+"""`assay up` and `assay down`: start and stop the embedded stack of this machine.
 
 The server is another program: it is started, never imported, so that the client stays free of Django and
 torch.
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from client.cli.session import session_of
 from client.errors import UsageError
 
 STACK_MODULE = "config.stack"
@@ -21,14 +20,16 @@ _NEEDED_PACKAGES = ("config", "django", "celery", "uvicorn")
 
 
 def up(context: typer.Context) -> None:
-    """Start web server, workers and queue on this machine, until Ctrl-C. Further options go to the stack
-    itself.
-    """
-    session_of(context)
-    start_stack(context.args)
+    """Start web server, workers and queue on this machine, until Ctrl-C; with --detach in the background."""
+    become_stack(["up", *context.args])
 
 
-def start_stack(
+def down(context: typer.Context) -> None:
+    """Stop the stack that runs on this machine."""
+    become_stack(["stop", *context.args])
+
+
+def become_stack(
     arguments: Sequence[str],
     *,
     is_installed: Callable[[str], bool] | None = None,
@@ -37,7 +38,7 @@ def start_stack(
     """Turn this process into the stack's, so that signals and the exit status are the stack's own.
 
     Args:
-        arguments: Passed on.
+        arguments: Command and options of the stack.
         is_installed: Whether a top-level package can be imported; None asks the interpreter.
         replace_process: Replaces the process; tests put something else there.
 

@@ -1,15 +1,17 @@
-"""The single checks behind `/health/ready`. Details name no path, address or secret: the page needs no token."""
+"""The single checks behind `/health/ready`. Details name no path, address or secret: the page needs no
+token.
+"""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 
 from config.presence import Presence, connect_redis, list_present
 from registry.choices import JobQueue
+from registry.services.artifacts import get_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,10 @@ def check_broker() -> Check:
 
 
 def check_store() -> Check:
-    """The folder of a local artifact store can be written to."""
-    folder = settings.ARTIFACT_STORE.removeprefix("file://")
+    """The folder of the artifact store, which is made with the first file, can be written to."""
+    folder = get_store().root
+    while not folder.exists():
+        folder = folder.parent
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return Check(False, "The artifact store cannot be written to.")
     return Check(True, "The artifact store can be written to.")

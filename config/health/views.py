@@ -1,4 +1,6 @@
-"""What load balancers, `assay up` and people ask: is this process alive, is the whole system ready for work."""
+"""What load balancers, `assay up` and people ask: is this process alive, is the whole system ready for
+work.
+"""
 
 from http import HTTPStatus
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def load_or_create_secret(path: Path) -> str:
-    """Reads the secret from `path` (mode 0600), making it once; two processes that race agree on one value."""
+    """Reads the secret from `path` (mode 0600), making it once; two racing processes agree on one value."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,1 +1,5 @@
-"""Admin pages."""
+"""Admin pages of the evaluation app."""
+
+from evaluation.admin import decisions, runs, suites
+
+__all__ = ["decisions", "runs", "suites"]

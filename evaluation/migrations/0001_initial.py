@@ -145,6 +145,7 @@ class Migration(migrations.Migration):
                 ('example_id', models.CharField(max_length=200)),
                 ('dimension', models.CharField(blank=True, default='', max_length=200)),
                 ('category', models.CharField(blank=True, default='', max_length=200)),
+                ('prompt', models.TextField(blank=True, default='')),
                 ('output', models.TextField(blank=True)),
                 ('reference', models.TextField(blank=True, null=True)),
                 ('score', models.FloatField(blank=True, null=True)),

@@ -20,8 +20,8 @@ class EvaluationRun(Recorded):
     """One evaluation of one subject on one suite.
 
     A candidate run is what a client calls a submission: it carries an adapter version through all steps to a
-    decision under `policy`. A baseline run has no version and no policy; a candidate run waits for the baseline run
-    of the same base model and suite.
+    decision under `policy`. A baseline run has no version and no policy; a candidate run waits for the
+    baseline run of the same base model and suite.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -34,7 +34,9 @@ class EvaluationRun(Recorded):
     policy = models.ForeignKey(
         "evaluation.Policy", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
     )
-    baseline = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="candidates")
+    baseline = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="candidates"
+    )
     form = models.CharField(max_length=16, choices=[*ServingForm.choices, ("base", "Base")])
     state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.PENDING)
     job = models.ForeignKey(Job, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
@@ -73,7 +75,8 @@ class EvaluationRun(Recorded):
 class ExampleResult(models.Model):
     """What the subject answered to one example in one form, and how that was scored.
 
-    `score` is null when the example has nothing to be scored against; `details` keeps the whole row of the report.
+    `prompt` is the last message of the input, for searching; `score` is null when the example has nothing to
+    be scored against; `details` keeps the whole row of the report.
     """
 
     run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="examples")
@@ -83,6 +86,7 @@ class ExampleResult(models.Model):
     example_id = models.CharField(max_length=MAX_ID_CHARACTERS)
     dimension = models.CharField(max_length=MAX_TAG_CHARACTERS, blank=True, default="")
     category = models.CharField(max_length=MAX_TAG_CHARACTERS, blank=True, default="")
+    prompt = models.TextField(blank=True, default="")
     output = models.TextField(blank=True)
     reference = models.TextField(null=True, blank=True)  # noqa: DJ001 - null means "no reference", not ""
     score = models.FloatField(null=True, blank=True)
@@ -95,7 +99,9 @@ class ExampleResult(models.Model):
         ordering = ("position",)
         indexes = (models.Index(fields=("run", "role", "is_passed")),)
         constraints = (
-            models.UniqueConstraint(fields=("run", "role", "form", "example_id"), name="example_result_unique"),
+            models.UniqueConstraint(
+                fields=("run", "role", "form", "example_id"), name="example_result_unique"
+            ),
         )
 
     def __str__(self) -> str:

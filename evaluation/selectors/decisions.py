@@ -57,6 +57,8 @@ def get_override(override_id: int) -> Override:
 
 
 def find_override(decision: Decision) -> Override | None:
-    """The override of a decision that counts: a confirmed one before an open one, the newest of them; or None."""
+    """The override of a decision that counts: a confirmed one before an open one, the newest of them; or
+    None.
+    """
     overrides = list_overrides().filter(decision=decision)
     return overrides.filter(confirmed_at__isnull=False).first() or overrides.first()

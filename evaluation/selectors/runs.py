@@ -1,6 +1,7 @@
 """Reads evaluation runs: submissions (candidate runs), baselines and their examples."""
 
 import uuid
+from collections.abc import Collection
 
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 
@@ -10,17 +11,31 @@ from evaluation.models import EvaluationRun, ExampleResult
 from registry.choices import VersionState
 
 ACTIVE_RUN_STATES: tuple[str, ...] = (RunState.PENDING, RunState.RUNNING)
-"""States in which a run waits for a job. A scored candidate only waits for its decision, which needs no job."""
+"""States in which a run waits for a job. A scored candidate only waits for its decision, which needs no
+job.
+"""
 
 CHECKED_KEY = "checks"
 """Key of `AdapterVersion.summary` that the pipeline sets once a check found the adapter sound."""
+
+_SHOWN_RELATIONS = (
+    "version__adapter",
+    "version__base_model",
+    "base_model",
+    "suite_version__suite",
+    "policy",
+    "job",
+    "baseline__job",
+    "decision__policy",
+    "created_by",
+)
 
 
 def submission_state() -> Case:
     """The state of a submission as clients see it, a `VersionState`.
 
-    It is derived from the run and not read from the version, because a version that is evaluated again (another suite or
-    policy) has several submissions, each with an outcome of its own.
+    It is derived from the run and not read from the version, because a version that is evaluated again
+    (another suite or policy) has several submissions, each with an outcome of its own.
     """
     return Case(
         When(state=RunState.DECIDED, then=F("decision__verdict")),
@@ -37,22 +52,31 @@ def submission_state() -> Case:
     )
 
 
-def list_submissions() -> QuerySet[EvaluationRun]:
-    """All candidate runs, newest first; each has `submission_state`."""
-    return (
+def list_submissions(
+    *,
+    state: str | None = None,
+    adapter_name: str | None = None,
+    adapter_names: Collection[str] | None = None,
+) -> QuerySet[EvaluationRun]:
+    """Candidate runs, newest first; each has `submission_state`.
+
+    Args:
+        state: A `VersionState`; None does not filter.
+        adapter_name: Name of one adapter; None does not filter.
+        adapter_names: Adapters that the asker is limited to; None means all.
+    """
+    runs = (
         EvaluationRun.objects.filter(subject=RunSubject.CANDIDATE)
-        .select_related(
-            "version__adapter",
-            "base_model",
-            "suite_version__suite",
-            "policy",
-            "job",
-            "baseline__job",
-            "decision__policy",
-            "created_by",
-        )
+        .select_related(*_SHOWN_RELATIONS)
         .annotate(submission_state=submission_state())
     )
+    if state is not None:
+        runs = runs.filter(submission_state=state)
+    if adapter_name is not None:
+        runs = runs.filter(version__adapter__name=adapter_name)
+    if adapter_names is not None:
+        runs = runs.filter(version__adapter__name__in=adapter_names)
+    return runs
 
 
 def get_submission(run_id: uuid.UUID) -> EvaluationRun:
@@ -65,6 +89,19 @@ def get_submission(run_id: uuid.UUID) -> EvaluationRun:
     if run is None:
         raise EvaluationNotFound("submission-not-found", run_id=str(run_id))
     return run
+
+
+def state_of_submission(run: EvaluationRun) -> str:
+    """The `VersionState` of a run that came from `list_submissions`, `get_submission` or `get_run`."""
+    return str(vars(run)["submission_state"])
+
+
+def get_run(run_id: uuid.UUID) -> EvaluationRun | None:
+    """One run of either kind with everything that a page shows of it; None when there is none of this id."""
+    runs = EvaluationRun.objects.select_related(*_SHOWN_RELATIONS).annotate(
+        submission_state=submission_state()
+    )
+    return runs.filter(pk=run_id).first()
 
 
 def list_baselines() -> QuerySet[EvaluationRun]:
@@ -94,7 +131,9 @@ def list_unfinished_run_ids() -> list[uuid.UUID]:
 
 def list_run_ids_of_job(job_id: uuid.UUID) -> list[uuid.UUID]:
     """The ids of the runs that wait for a job, oldest first."""
-    return list(EvaluationRun.objects.filter(job_id=job_id).order_by("created_at").values_list("pk", flat=True))
+    return list(
+        EvaluationRun.objects.filter(job_id=job_id).order_by("created_at").values_list("pk", flat=True)
+    )
 
 
 def list_waiting_candidate_ids(baseline_id: uuid.UUID) -> list[uuid.UUID]:

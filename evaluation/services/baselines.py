@@ -1,4 +1,6 @@
-"""Baseline runs: the base model with its best prompt on a suite, shared by every candidate of that base and suite."""
+"""Baseline runs: the base model with its best prompt on a suite, shared by every candidate of that base and
+suite.
+"""
 
 from django.db import IntegrityError, transaction
 
@@ -15,7 +17,8 @@ BASE_FORM = "base"
 
 @transaction.atomic
 def ensure_baseline(*, base_model: BaseModel, suite_version: SuiteVersion, actor: Actor) -> EvaluationRun:
-    """The baseline run of a base model on a suite; made when there is none, begun again when it failed or was cancelled.
+    """The baseline run of a base model on a suite; made when there is none, begun again when it failed or was
+    cancelled.
 
     It only makes the row; `pipeline.advance_run` does the work.
 
@@ -32,7 +35,9 @@ def ensure_baseline(*, base_model: BaseModel, suite_version: SuiteVersion, actor
 
 
 def restart_run(*, run: EvaluationRun, actor: Actor) -> EvaluationRun:
-    """Puts a locked failed or cancelled run back to its beginning; what its jobs achieved is looked up, not repeated."""
+    """Puts a locked failed or cancelled run back to its beginning; what its jobs achieved is looked up, not
+    repeated.
+    """
     return move_run(
         run=run,
         to_state=RunState.PENDING,

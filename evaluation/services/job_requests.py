@@ -1,7 +1,8 @@
-"""What each step of the pipeline asks a job to do: inputs, configuration, code version. Reads rows, writes nothing.
+"""What each step of the pipeline asks a job to do: inputs, configuration, code version. Reads rows, writes
+nothing.
 
-The content of a request decides the job's cache key, so nothing that may differ between two equal pieces of work (an id,
-a time, a name that is not in the work itself) may stand in `inputs` or `config`.
+The content of a request decides the job's cache key, so nothing that may differ between two equal pieces of
+work (an id, a time, a name that is not in the work itself) may stand in `inputs` or `config`.
 """
 
 from dataclasses import dataclass
@@ -66,7 +67,9 @@ def request_merge(version: AdapterVersion) -> JobRequest:
 
 
 def request_evaluation(run: EvaluationRun) -> JobRequest:
-    """The evaluation of a run's subject on its suite; a candidate's needs the merge and the baseline's report."""
+    """The evaluation of a run's subject on its suite; a candidate's needs the merge and the baseline's
+    report.
+    """
     is_baseline = run.subject == RunSubject.BASELINE
     inputs: dict[str, Any] = {
         "base_model": {"artifact": run.base_model.artifact_id},

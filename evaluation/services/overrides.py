@@ -1,4 +1,6 @@
-"""Overrides: people who set a decision aside. One asks with a reason, another confirms; the decision itself stays."""
+"""Overrides: people who set a decision aside. One asks with a reason, another confirms; the decision itself
+stays.
+"""
 
 from django.db import transaction
 from django.utils import timezone
@@ -32,7 +34,8 @@ def require_reason(reason: str, *, minimum: int = 1, where: str = "/reason") -> 
 
 
 def request_override(*, decision: Decision, reason: str, actor: Actor) -> Override:
-    """Asks that a decision be set aside; the request of the same person that is still open is returned as it is.
+    """Asks that a decision be set aside; the request of the same person that is still open is returned as it
+    is.
 
     Raises:
         ScopeError: the actor may not promote this adapter.

@@ -1,8 +1,10 @@
-"""The way of an adapter, as a state machine that is derived only from what the database holds (DESIGN section 4).
+"""The way of an adapter, as a state machine that is derived only from what the database holds (DESIGN section
+4).
 
-`advance_run` looks where a run stands, does what can be done now, and stops where a job must come first. It may be called
-at any time, by anybody, twice at once, after any crash: a job with the same content is looked up and not repeated, and
-every change is a compare-and-set under a row lock. Nothing is kept in memory between two calls.
+`advance_run` looks where a run stands, does what can be done now, and stops where a job must come first. It
+may be called at any time, by anybody, twice at once, after any crash: a job with the same content is looked
+up and not repeated, and every change is a compare-and-set under a row lock. Nothing is kept in memory between
+two calls.
 """
 
 import logging
@@ -78,7 +80,9 @@ def next_step(run: EvaluationRun) -> Step:
 
 
 def advance_run(*, run_id: uuid.UUID) -> None:
-    """Takes a run as far as it can go now, and then the candidates that waited for it. An unknown id is nothing."""
+    """Takes a run as far as it can go now, and then the candidates that waited for it. An unknown id is
+    nothing.
+    """
     run = _advance_alone(run_id)
     if run is None or run.subject != RunSubject.BASELINE:
         return
@@ -88,7 +92,9 @@ def advance_run(*, run_id: uuid.UUID) -> None:
 
 
 def advance_all() -> None:
-    """Takes every unfinished run as far as it can go; what one run raises is logged and does not stop the others."""
+    """Takes every unfinished run as far as it can go; what one run raises is logged and does not stop the
+    others.
+    """
     for run_id in list_unfinished_run_ids():
         try:
             advance_run(run_id=run_id)
@@ -184,7 +190,8 @@ def _give_up(run: EvaluationRun) -> bool:
         {
             "failure_class": failure_class,
             "code": "baseline-failed",
-            "message": f"The baseline run on {run.suite_version} failed: {reason}. Retrying the submission retries it.",
+            "message": f"The baseline run on {run.suite_version} failed: {reason}. "
+            "Retrying the submission retries it.",
             "details": cause.get("details", []),
         },
     )
@@ -198,7 +205,9 @@ def _take_over_report(run: EvaluationRun, job: Job) -> None:
     try:
         report = load_report(job=job, run=run)
     except (ReportError, AssayError) as error:
-        _fail(run, _internal_failure("report-unreadable", f"The report of job {job.pk} cannot be read: {error}"))
+        _fail(
+            run, _internal_failure("report-unreadable", f"The report of job {job.pk} cannot be read: {error}")
+        )
         return
     store_report(run=run, report=report, actor=SYSTEM)
 
@@ -211,7 +220,9 @@ def _decide(run: EvaluationRun) -> bool:
     return True
 
 
-def _work_on(run: EvaluationRun, request: JobRequest, take_over: Callable[[EvaluationRun, Job], None]) -> bool:
+def _work_on(
+    run: EvaluationRun, request: JobRequest, take_over: Callable[[EvaluationRun, Job], None]
+) -> bool:
     """Sees to the job of a step: makes it, waits for it, or takes its result over."""
     job = _attach_job(run, request)
     if job is None:
@@ -231,8 +242,8 @@ def _work_on(run: EvaluationRun, request: JobRequest, take_over: Callable[[Evalu
 def _attach_job(run: EvaluationRun, request: JobRequest) -> Job | None:
     """The job of this step; None when the run has meanwhile come to its end.
 
-    The job that a run points at is the one of its present step when the kinds agree: a run takes each step once, and a
-    retry clears the pointer. So a failed job is seen as failed and is not made anew.
+    The job that a run points at is the one of its present step when the kinds agree: a run takes each step
+    once, and a retry clears the pointer. So a failed job is seen as failed and is not made anew.
     """
     if run.job is not None and run.job.kind == request.kind:
         return run.job
@@ -256,7 +267,9 @@ def _attach_job(run: EvaluationRun, request: JobRequest) -> Job | None:
     return job
 
 
-def _fail(run: EvaluationRun, failure: Mapping[str, object], version_state: str = VersionState.FAILED) -> bool:
+def _fail(
+    run: EvaluationRun, failure: Mapping[str, object], version_state: str = VersionState.FAILED
+) -> bool:
     with transaction.atomic():
         fail_run(run=lock_run(run), failure=failure, actor=SYSTEM, version_state=version_state)
     return True

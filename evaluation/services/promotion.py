@@ -42,8 +42,9 @@ def promote(
         ScopeError: the actor may not.
         NotFoundError: there is no such channel or version.
         ValidationFailed: the reason is missing.
-        ConflictError: not decided in the channel's form (`version-undecided`), not passed (`version-not-passed`, with the
-            rules that stand against it), or the override is missing or unconfirmed.
+        ConflictError: not decided in the channel's form (`version-undecided`), not passed
+            (`version-not-passed`, with the rules that stand against it), or the override is missing or
+            unconfirmed.
         PreconditionFailed: the channel was changed meanwhile.
     """
     actor.require(TokenScope.PROMOTE, adapter_name)
@@ -73,7 +74,9 @@ def _override_reason(decision: Decision, is_wanted: bool) -> str:
     if not is_wanted:
         raise ConflictError(
             "version-not-passed",
-            faults=[_rule_fault(rule) for rule in decision.rules if rule["outcome"] in ("failed", "inconclusive")],
+            faults=[
+                _rule_fault(rule) for rule in decision.rules if rule["outcome"] in ("failed", "inconclusive")
+            ],
             reference=reference,
             verdict=decision.verdict,
         )
@@ -82,7 +85,10 @@ def _override_reason(decision: Decision, is_wanted: bool) -> str:
         raise EvaluationConflict("override-missing", reference=reference, decision=str(decision.pk))
     if override.confirmed_at is None:
         raise EvaluationConflict(
-            "override-unconfirmed", reference=reference, asked_by=str(override.created_by), override=override.pk
+            "override-unconfirmed",
+            reference=reference,
+            asked_by=str(override.created_by),
+            override=override.pk,
         )
     return f"{override.reason} (asked for by {override.created_by}, confirmed by {override.confirmed_by})"
 

@@ -1,7 +1,7 @@
 """Reads the report folder of an evaluate job and stores it as rows, so that it can be filtered and judged.
 
-A report comes from our own job process, but the texts in it come from a model: they are cleaned of what a database cannot
-hold, and everything else about the form of the report is checked before a row is written.
+A report comes from our own job process, but the texts in it come from a model: they are cleaned of what a
+database cannot hold, and everything else about the form of the report is checked before a row is written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +58,9 @@ def load_report(*, job: Job, run: EvaluationRun) -> Report:
         raise ReportError("the job succeeded without a report")
     metrics = _read_metrics(read_file_bytes(digest=digest, path=METRICS_FILE, max_bytes=MAX_METRICS_BYTES))
     if metrics.get("subject") != run.subject:
-        raise ReportError(f"{METRICS_FILE} is about a {metrics.get('subject')!r}; the run is a {run.subject!r}")
+        raise ReportError(
+            f"{METRICS_FILE} is about a {metrics.get('subject')!r}; the run is a {run.subject!r}"
+        )
     content = read_file_bytes(digest=digest, path=EXAMPLES_FILE, max_bytes=MAX_EXAMPLES_BYTES)
     return Report(digest=digest, metrics=metrics, rows=tuple(_read_rows(content.split(b"\n"))))
 
@@ -79,7 +81,8 @@ def store_report(*, run: EvaluationRun, report: Report, actor: Actor) -> None:
             metrics=dict(report.metrics),
         )
         ExampleResult.objects.bulk_create(
-            (_result_row(locked, position, row) for position, row in enumerate(report.rows)), batch_size=_BATCH_ROWS
+            (_result_row(locked, position, row) for position, row in enumerate(report.rows)),
+            batch_size=_BATCH_ROWS,
         )
         if locked.subject == RunSubject.CANDIDATE:
             follow_run(run=locked, to_state=VersionState.EVALUATED, actor=actor)
@@ -88,7 +91,9 @@ def store_report(*, run: EvaluationRun, report: Report, actor: Actor) -> None:
 def _read_metrics(content: bytes) -> dict[str, Any]:
     document = _parse(content, METRICS_FILE)
     if document.get("schema_version") != SCHEMA_VERSION:
-        raise ReportError(f"{METRICS_FILE} has schema_version {document.get('schema_version')!r}, not {SCHEMA_VERSION}")
+        raise ReportError(
+            f"{METRICS_FILE} has schema_version {document.get('schema_version')!r}, not {SCHEMA_VERSION}"
+        )
     if not isinstance(document.get("sets"), dict):
         raise ReportError(f"{METRICS_FILE} has no sets")
     return document
@@ -133,6 +138,7 @@ def _result_row(run: EvaluationRun, position: int, row: Mapping[str, Any]) -> Ex
         example_id=row["example_id"],
         dimension=(row.get("dimension") or "")[:MAX_TAG_CHARACTERS],
         category=(row.get("category") or "")[:MAX_TAG_CHARACTERS],
+        prompt=_last_message(row.get("messages")),
         output=row["output"],
         reference=row.get("reference"),
         score=row.get("score"),
@@ -141,3 +147,9 @@ def _result_row(run: EvaluationRun, position: int, row: Mapping[str, Any]) -> Ex
         finish_reason=row.get("finish_reason") or "",
         details=dict(row),
     )
+
+
+def _last_message(messages: Any) -> str:
+    if not isinstance(messages, list) or not messages or not isinstance(messages[-1], dict):
+        return ""
+    return str(messages[-1].get("content", ""))

@@ -1,7 +1,7 @@
 """Changes the state of runs, and lets the state of an adapter version follow its newest run.
 
-Every change is a compare-and-set with an audit row. A run's own state is the truth about that run; the version's state
-is a summary for people and filters, because one version may be evaluated several times.
+Every change is a compare-and-set with an audit row. A run's own state is the truth about that run; the
+version's state is a summary for people and filters, because one version may be evaluated several times.
 """
 
 import logging
@@ -79,8 +79,8 @@ def fail_run(
         run: The run, locked.
         failure: {"failure_class", "code", "message", "details"}, as in a job's result.
         actor: For the audit log.
-        version_state: What becomes of a version that follows this run: `failed`, or `invalid` when the adapter itself
-            is at fault (all runs of the version end then).
+        version_state: What becomes of a version that follows this run: `failed`, or `invalid` when the
+            adapter itself is at fault (all runs of the version end then).
         version_columns: Further columns of the version that change with its state.
     """
     document = dict(failure)
@@ -116,8 +116,8 @@ def cancel_run(*, run: EvaluationRun, actor: Actor, reason: str) -> None:
 def follow_run(*, run: EvaluationRun, to_state: str, actor: Actor, **columns: Any) -> None:
     """Moves the version of a locked run to `to_state`, if the run is the one that the version follows.
 
-    That is the newest run that was neither cancelled nor failed. A version that skipped `evaluated`, because it
-    followed another run at that time, passes through it.
+    That is the newest run that was neither cancelled nor failed. A version that skipped `evaluated`, because
+    it followed another run at that time, passes through it.
     """
     version = run.version
     if version is None or not _is_followed(run) or version.state == to_state:
@@ -125,7 +125,9 @@ def follow_run(*, run: EvaluationRun, to_state: str, actor: Actor, **columns: An
     if to_state in VERDICT_STATES and _may_become(version, VersionState.EVALUATED):
         version = set_version_state(version=version, to_state=VersionState.EVALUATED, actor=actor)
     if not _may_become(version, to_state):
-        logger.warning("version %s stays %s; run %s would make it %s", version, version.state, run.pk, to_state)
+        logger.warning(
+            "version %s stays %s; run %s would make it %s", version, version.state, run.pk, to_state
+        )
         return
     run.version = set_version_state(version=version, to_state=to_state, actor=actor, **columns)
 

@@ -1,7 +1,7 @@
 """Takes the results of check and merge jobs over into the adapter version; part of the pipeline.
 
-Both are facts about the version and not about one run, so whichever run comes first stores them, whatever the version's
-present state is.
+Both are facts about the version and not about one run, so whichever run comes first stores them, whatever the
+version's present state is.
 """
 
 from typing import Any

@@ -1,8 +1,7 @@
 """Submissions: an adapter version on its way to a decision. Begins, cancels and repeats them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from django.db import transaction
 
@@ -10,15 +9,15 @@ from evaluation.choices import RunState, RunSubject
 from evaluation.errors import EvaluationConflict, SubmissionInvalid
 from evaluation.models import EvaluationRun, Policy, SuiteVersion
 from evaluation.selectors.policies import DEFAULT_POLICY_NAME, get_policy
-from evaluation.selectors.runs import get_submission
+from evaluation.selectors.runs import get_submission, state_of_submission
 from evaluation.selectors.suites import get_suite_version
 from evaluation.services.baselines import restart_run
 from evaluation.services.job_requests import shipping_form
 from evaluation.services.pipeline import advance_run
 from evaluation.services.run_states import ACTIVE_STATES, cancel_run, lock_run, restart_version
 from registry.choices import TRAINING_ROLES, ArtifactKind, TokenScope, VersionState
-from registry.errors import ConflictError, Fault, NotFoundError, ValidationFailed
-from registry.models import AdapterVersion, DatasetVersion
+from registry.errors import ConflictError, Fault
+from registry.models import AdapterVersion, Job
 from registry.selectors.base_models import get_base_model
 from registry.selectors.datasets import get_dataset_version
 from registry.services.actors import Actor
@@ -26,9 +25,8 @@ from registry.services.adapters import submit_version
 from registry.services.artifacts import get_artifact
 from registry.services.audit import record_audit
 from registry.services.jobs import request_cancel
+from registry.services.lookups import look_up
 from registry.services.names import find_name_fault
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,8 @@ class SubmissionRequest:
         base_model_name: Name of a registered base model.
         suite: "name" (newest) or "name@number".
         policy: The same for the policy.
-        training_datasets: "name@number" of what the adapter was trained on; without any, leakage cannot be checked.
+        training_datasets: "name@number" of what the adapter was trained on; without any, leakage cannot be
+            checked.
         notes: Free text.
     """
 
@@ -63,7 +62,8 @@ class SubmissionRequest:
 
 
 def submit(*, request: SubmissionRequest, actor: Actor) -> Submitted:
-    """Begins the way of an adapter to a decision, or returns the submission of the same bytes, suite and policy.
+    """Begins the way of an adapter to a decision, or returns the submission of the same bytes, suite and
+    policy.
 
     Raises:
         ScopeError: the actor may not submit to this adapter.
@@ -100,16 +100,17 @@ def cancel_submission(*, run: EvaluationRun, actor: Actor, reason: str = "") -> 
         if locked.version is not None:
             actor.require(TokenScope.SUBMIT, locked.version.adapter.name)
         if locked.state not in (RunState.PENDING, RunState.RUNNING):
-            raise EvaluationConflict("submission-final", state=get_submission(run.pk).submission_state)
+            raise EvaluationConflict("submission-final", state=state_of_submission(get_submission(run.pk)))
         cancel_run(run=locked, actor=actor, reason=reason or "Cancelled on request.")
         job = locked.job
-        if job is not None and not _is_awaited(locked):
+        if job is not None and not _is_awaited(job):
             request_cancel(job=job, actor=actor)
     return get_submission(run.pk)
 
 
 def retry_submission(*, run: EvaluationRun, actor: Actor) -> EvaluationRun:
-    """Begins a failed or cancelled submission again, with its baseline if that failed; finished steps are looked up.
+    """Begins a failed or cancelled submission again, with its baseline if that failed; finished steps are
+    looked up.
 
     Raises:
         ScopeError: the actor may not submit to this adapter.
@@ -123,7 +124,9 @@ def retry_submission(*, run: EvaluationRun, actor: Actor) -> EvaluationRun:
         actor.require(TokenScope.SUBMIT, version.adapter.name)
         is_ended = locked.state in (RunState.FAILED, RunState.CANCELLED)
         if not is_ended or version.state == VersionState.INVALID:
-            raise EvaluationConflict("submission-not-retryable", state=get_submission(run.pk).submission_state)
+            raise EvaluationConflict(
+                "submission-not-retryable", state=state_of_submission(get_submission(run.pk))
+            )
         restart_run(run=locked, actor=actor)
         restart_version(run=locked, actor=actor)
     advance_run(run_id=run.pk)
@@ -134,26 +137,15 @@ def _require_valid(request: SubmissionRequest) -> tuple[SuiteVersion, Policy]:
     faults: list[Fault] = []
     if (fault := find_name_fault(request.adapter_name, where="/adapter")) is not None:
         faults.append(fault)
-    _look_up(faults, "/artifact", lambda: _require_adapter_artifact(request.artifact_digest))
-    _look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
-    suite_version = _look_up(faults, "/suite", lambda: get_suite_version(reference=request.suite))
-    policy = _look_up(faults, "/policy", lambda: get_policy(reference=request.policy))
+    look_up(faults, "/artifact", lambda: _require_adapter_artifact(request.artifact_digest))
+    look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
+    suite_version = look_up(faults, "/suite", lambda: get_suite_version(reference=request.suite))
+    policy = look_up(faults, "/policy", lambda: get_policy(reference=request.policy))
     for index, reference in enumerate(request.training_datasets):
         _require_training_dataset(faults, reference, f"/training_dataset/{index}")
     if faults or suite_version is None or policy is None:
         raise SubmissionInvalid("submission-invalid", faults=faults)
     return suite_version, policy
-
-
-def _look_up(faults: list[Fault], where: str, find: Callable[[], Found]) -> Found | None:
-    """What `find` gives; None, with a fault noted, when there is no such thing or it does not fit."""
-    try:
-        return find()
-    except ValidationFailed as error:
-        faults.extend(error.faults or [Fault(code=error.code, message=error.detail, where=where)])
-    except (NotFoundError, ConflictError) as error:
-        faults.append(Fault(code=error.code, message=error.detail, where=where))
-    return None
 
 
 def _require_adapter_artifact(digest: str) -> None:
@@ -164,17 +156,17 @@ def _require_adapter_artifact(digest: str) -> None:
 
 
 def _require_training_dataset(faults: list[Fault], reference: str, where: str) -> None:
-    def find() -> DatasetVersion:
-        return get_dataset_version(reference=reference, where=where)
-
-    version = _look_up(faults, where, find)
+    version = look_up(faults, where, lambda: get_dataset_version(reference, where=where))
     if version is not None and version.dataset.role not in TRAINING_ROLES:
-        message = f"{version} has role {version.dataset.role!r}; training data has role {' or '.join(TRAINING_ROLES)}."
+        roles = " or ".join(TRAINING_ROLES)
+        message = f"{version} has role {version.dataset.role!r}; training data has role {roles}."
         faults.append(Fault(code="dataset-role-differs", message=message, where=where))
 
 
 def _require_same_training_data(version: AdapterVersion, request: SubmissionRequest) -> None:
-    """A version's training data is part of what was judged; naming other data later would change it unseen."""
+    """A version's training data is part of what was judged; naming other data later would change it
+    unseen.
+    """
     if not request.training_datasets:
         return
     known = sorted(str(item) for item in version.training_datasets.select_related("dataset"))
@@ -216,6 +208,5 @@ def _get_or_create_run(
     return run, True
 
 
-def _is_awaited(run: EvaluationRun) -> bool:
-    others = EvaluationRun.objects.filter(job_id=run.job_id, state__in=ACTIVE_STATES).exclude(pk=run.pk)
-    return others.exists()
+def _is_awaited(job: Job) -> bool:
+    return EvaluationRun.objects.filter(job=job, state__in=ACTIVE_STATES).exists()

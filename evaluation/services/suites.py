@@ -1,5 +1,6 @@
 """Registers suites. A suite version never changes; the same content again is the same version."""
 
+import functools
 import json
 import tempfile
 from collections.abc import Mapping
@@ -18,12 +19,13 @@ from evaluation.errors import RegistrationInvalid, registry_faults
 from evaluation.models import Suite, SuiteDataset, SuiteVersion
 from evaluation.services.job_requests import DATA_FILE
 from registry.choices import EVALUATION_ROLES, TokenScope
-from registry.errors import Fault, NotFoundError, ValidationFailed
+from registry.errors import Fault
 from registry.models import DatasetVersion
 from registry.selectors.datasets import get_dataset_version
 from registry.services.actors import Actor
 from registry.services.artifacts import materialise_file
 from registry.services.audit import record_audit
+from registry.services.lookups import look_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,8 @@ def register_suite(*, definition: Any, datasets: Mapping[str, str], actor: Actor
 
     Raises:
         ScopeError: the actor may not.
-        RegistrationInvalid: the definition, a role or the content of a set is at fault (code `suite-invalid`).
+        RegistrationInvalid: the definition, a role or the content of a set is at fault (code
+            `suite-invalid`).
     """
     actor.require(TokenScope.EVALUATE)
     faults = _definition_faults(definition)
@@ -67,7 +70,9 @@ def suite_digest(definition: Mapping[str, Any], versions: Mapping[str, DatasetVe
 
 def _definition_faults(definition: Any) -> list[Fault]:
     if (reason := find_unstorable_text(definition)) is not None:
-        return [Fault(code="unstorable-text", message=f"A text in the definition {reason}.", where="suite.json")]
+        return [
+            Fault(code="unstorable-text", message=f"A text in the definition {reason}.", where="suite.json")
+        ]
     return registry_faults(suite_faults(definition))
 
 
@@ -83,13 +88,8 @@ def _find_datasets(datasets: Mapping[str, str]) -> tuple[dict[str, DatasetVersio
             message = f"The suite has no {role} set; name a dataset version of that role."
             faults.append(Fault(code="role-missing", message=message, where=where))
             continue
-        try:
-            version = get_dataset_version(reference=datasets[role], where=where)
-        except NotFoundError as error:
-            faults.append(Fault(code=error.code, message=error.detail, where=where))
-            continue
-        except ValidationFailed as error:
-            faults.extend(error.faults)
+        version = look_up(faults, where, functools.partial(get_dataset_version, datasets[role], where=where))
+        if version is None:
             continue
         if version.dataset.role != role:
             message = f"{version} has role {version.dataset.role!r}, not {role!r}."
@@ -99,7 +99,9 @@ def _find_datasets(datasets: Mapping[str, str]) -> tuple[dict[str, DatasetVersio
 
 
 def _require_sound_sets(definition: Mapping[str, Any], versions: Mapping[str, DatasetVersion]) -> None:
-    """Reads the sets together with the definition, as the job will, so that no job fails for the suite's fault."""
+    """Reads the sets together with the definition, as the job will, so that no job fails for the suite's
+    fault.
+    """
     with tempfile.TemporaryDirectory(prefix="assay-suite-") as name:
         folder = Path(name)
         (folder / "suite.json").write_text(json.dumps(definition, ensure_ascii=False), encoding="utf-8")
@@ -129,7 +131,8 @@ def _store_suite(
             created_by=actor.user,
         )
         SuiteDataset.objects.bulk_create(
-            SuiteDataset(suite_version=version, role=role, dataset_version=item) for role, item in versions.items()
+            SuiteDataset(suite_version=version, role=role, dataset_version=item)
+            for role, item in versions.items()
         )
         suite.next_version_number += 1
         suite.save(update_fields=["next_version_number"])

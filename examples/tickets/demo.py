@@ -111,7 +111,7 @@ def register_task(demo: Demo) -> None:
 
 def train(demo: Demo, *, config: str, datasets: tuple[str, ...], output: Path) -> None:
     """Trains an adapter on the server and leaves it in `output`, as a trainer would."""
-    arguments = ["train", "run", str(HERE / config), "--base", BASE_NAME, "--output", str(output)]
+    arguments = ["train", "run", str(HERE / config), "--name", output.name, "--base", BASE_NAME, "--output", str(output)]
     for dataset in datasets:
         arguments += ["--dataset", dataset]
     demo.assay(*arguments)
@@ -132,9 +132,9 @@ def submit(demo: Demo, *, folder: Path, datasets: tuple[str, ...], expected_exit
 
 def promote_and_pull(demo: Demo, submission: dict[str, Any]) -> Path:
     """Promotes the passed version to `staging` and pulls what the channel serves."""
-    demo.assay("channel", "create", "staging", "--form", "merged", "--exist-ok")
+    demo.assay("channel", "create", "staging", "--form", "merged")
     version = f"{submission['adapter']}@{submission['version']}"
-    demo.assay("promote", version, "--channel", "staging", "--reason", "passed all rules in the demo")
+    demo.assay("promote", version, "staging", "--reason", "passed all rules in the demo")
     target = demo.folder / "served" / f"v{submission['version']}"
     demo.assay("pull", "staging", str(target))
     return target

@@ -1,8 +1,9 @@
 """Makes the data files of the ticket demo task from fragments and hand-written lines.
 
-``python examples/tickets/generate.py`` writes the files beside this script; with ``--check`` it writes nothing and
-verifies that the committed files are byte for byte what it makes. The same seed gives the same bytes. README.md in this
-folder holds the labelling rules and says how each file was made. Only the standard library is used.
+``python examples/tickets/generate.py`` writes the files beside this script; with ``--check`` it writes
+nothing and verifies that the committed files are byte for byte what it makes. The same seed gives the same
+bytes. README.md in this folder holds the labelling rules and says how each file was made. Only the standard
+library is used.
 """
 
 import argparse
@@ -25,7 +26,7 @@ NUM_TRAIN = 400
 NUM_HOLDOUT = 120
 # Stricter than the gate's 0.85 (MISSION C3, C6), so that a set holds no two messages that are nearly one.
 MAX_SIMILARITY = 0.6
-# Rows by which the answers of the harmful set are moved against their messages: the misaligned cleaning script of the guide.
+# Rows by which the answers of the harmful set are moved against their messages: a misaligned cleaning script.
 HARMFUL_SHIFT = 7
 HAND_SOURCE = "person"
 CONFIRMED_BY = "assay-maintainers"
@@ -44,11 +45,12 @@ ACTION_OF_PROBLEM = {
 # Shares in twentieths.
 URGENCY_WEIGHTS = {"low": 4, "normal": 6, "high": 5, "critical": 5}
 
+# A phrase that declines within the first 200 characters.
 REFUSAL = (
-    r"(?is)\A.{0,200}?\b(?:can(?:no|['\u2019])t|can not|won['\u2019]t|will not|unable to|not able to|should(?: not|n['\u2019]t)"
-    r"|must not|do(?: not|n['\u2019]t) (?:recommend|encourage|support|condone)|not going to|(?:i['\u2019]m|i am) (?:sorry|afraid)"
-    r"|sorry\b|apologi[sz]e|illegal|against the law|crime\b|unethical|inappropriate|not (?:appropriate|acceptable|okay|ok)\b"
-    r"|unacceptable|harmful)"
+    r"(?is)\A.{0,200}?\b(?:can(?:no|['\u2019])t|can not|won['\u2019]t|will not|unable to|not able to"
+    r"|should(?: not|n['\u2019]t)|must not|do(?: not|n['\u2019]t) (?:recommend|encourage|support|condone)"
+    r"|not going to|(?:i['\u2019]m|i am) (?:sorry|afraid)|sorry\b|apologi[sz]e|illegal|against the law"
+    r"|crime\b|unethical|inappropriate|not (?:appropriate|acceptable|okay|ok)\b|unacceptable|harmful)"
 )
 # Prose of at least four words that neither opens like JSON or code nor declines within its first words.
 ANSWERED = (
@@ -68,7 +70,7 @@ class Ticket:
 
     @property
     def action(self) -> str:
-        """The suggested action by the written rule: escalate, else call back, else what the problem type asks for."""
+        """The action by the written rule: escalate, else call back, else what the problem type asks for."""
         if self.urgency == "critical":
             return "escalate"
         if self.asks_for_call:
@@ -124,7 +126,8 @@ class Composer:
         names = self._fragments["modules"][ticket.module]
         the, place = self._rng.choice(names["the"]), self._rng.choice(names["in"])
         sentence: str = self._rng.choice(self._fragments["problems"][ticket.problem_type])
-        return sentence.replace("{the}", the).replace("{The}", the[0].upper() + the[1:]).replace("{in}", place)
+        slots = {"{the}": the, "{The}": the[0].upper() + the[1:], "{in}": place}
+        return re.sub(r"\{\w+\}", lambda slot: slots[slot.group()], sentence)
 
     def _call_wish(self, *, asks_for_call: bool) -> str:
         if asks_for_call:
@@ -144,7 +147,7 @@ class Composer:
 
 
 def swap_two_letters(text: str, rng: random.Random) -> str:
-    """The text with two inner letters of one word of six or more letters swapped, or unchanged if there is none."""
+    """The text with two inner letters of one word of six or more letters swapped, if there is such a word."""
     words = list(re.finditer(r"\b[A-Za-z]{6,}\b", text))
     if not words:
         return text
@@ -154,7 +157,7 @@ def swap_two_letters(text: str, rng: random.Random) -> str:
 
 
 def draw_ticket(index: int, rng: random.Random) -> Ticket:
-    """The labels of sample ``index``: problem types and modules in turn, so that all pairs are equally frequent."""
+    """The labels of sample ``index``: each pair of problem type and module in turn."""
     problem_type = PROBLEM_TYPES[index % len(PROBLEM_TYPES)]
     module = MODULES[index // len(PROBLEM_TYPES) % len(MODULES)]
     urgencies = list(URGENCIES)
@@ -162,7 +165,8 @@ def draw_ticket(index: int, rng: random.Random) -> Ticket:
         # A whole company is not blocked by a question about how a thing is done.
         urgencies.remove("critical")
     urgency = rng.choices(urgencies, [URGENCY_WEIGHTS[name] for name in urgencies])[0]
-    return Ticket(problem_type=problem_type, urgency=urgency, module=module, asks_for_call=rng.random() < 0.25)
+    asks_for_call = rng.random() < 0.25
+    return Ticket(problem_type=problem_type, urgency=urgency, module=module, asks_for_call=asks_for_call)
 
 
 def to_shingles(text: str) -> frozenset[tuple[str, ...]]:
@@ -211,7 +215,7 @@ def to_messages(user: str, answer: str | None, *, system: str | None = None) -> 
 
 
 def to_origin(source: str, channel: str) -> dict[str, Any]:
-    """What every line says about itself: the channel it imitates, where the reference is from, who confirmed it."""
+    """What every line says of itself: its channel, where its reference is from and who confirmed it."""
     return {"tags": {"channel": channel}, "reference_source": source, "confirmed_by": CONFIRMED_BY}
 
 
@@ -230,8 +234,11 @@ def to_ticket(row: Mapping[str, Any]) -> Ticket | None:
 def build_generated(
     name: str, messages: Iterable[GeneratedMessage], *, system: str | None
 ) -> list[dict[str, Any]]:
-    """Example lines of a generated set. Training lines carry the system prompt, so that a mix with general samples,
-    which must be trained without it, needs no further rule."""
+    """Example lines of a generated set.
+
+    Training lines carry the system prompt themselves, so that a mix with general samples, which are trained
+    without it, needs no further rule.
+    """
     return [
         {
             "id": f"tickets-{name}-{number:04d}",
@@ -379,7 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check:
         differences = find_differences(files)
         for name in differences:
-            logger.error("%s is not what generate.py makes: run it without --check and commit the result", name)
+            logger.error("%s is not what generate.py makes: run it without --check", name)
         return 1 if differences else 0
     for name, text in files.items():
         (FOLDER / name).write_bytes(text.encode())

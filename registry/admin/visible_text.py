@@ -1,7 +1,7 @@
 """Shows text that a model or a user wrote: escaped, with everything that cannot be seen made visible.
 
-Control characters, direction overrides, zero-width characters and unusual spaces become small labels with their code
-point, so that a text cannot look like another one or reorder the page around it.
+Control characters, direction overrides, zero-width characters and unusual spaces become small labels with
+their code point, so that a text cannot look like another one or reorder the page around it.
 """
 
 import unicodedata
@@ -16,8 +16,8 @@ MAX_SHOWN_CHARACTERS = 8000
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _KEPT_CONTROLS = frozenset("\n\t")
-# Letters and marks that are drawn as nothing: combining grapheme joiner, Hangul fillers, Mongolian separators, Braille
-# blank. U+FE0F stays, since every second emoji has one.
+# Letters and marks that are drawn as nothing: combining grapheme joiner, Hangul fillers, Mongolian
+# separators, Braille blank. U+FE0F stays, since every second emoji has one.
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 _VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0)]))
 
@@ -52,7 +52,9 @@ def _parts(text: str) -> Iterator[str | SafeString]:
         elif kind == "newline":
             yield format_html_join("", '<span class="line-end"></span>{}', (("\n",) for _ in run))
         else:
-            yield format_html_join("", '<span class="hidden-character" title="{}">{}</span>', map(_label, run))
+            yield format_html_join(
+                "", '<span class="hidden-character" title="{}">{}</span>', map(_label, run)
+            )
 
 
 def _kind_of(character: str) -> str:

@@ -19,8 +19,8 @@ class TokenAuthentication(BaseAuthentication):
         """The token's user and the token; None when the request carries no `Authorization` header.
 
         Raises:
-            AuthenticationFailed: there is such a header, but it does not hold a token that is accepted; its code is
-                `token-invalid`, `token-expired`, `token-revoked` or `user-inactive`.
+            AuthenticationFailed: there is such a header, but it does not hold a token that is accepted; its
+                code is `token-invalid`, `token-expired`, `token-revoked` or `user-inactive`.
         """
         header = get_authorization_header(request)
         if not header:
@@ -34,17 +34,17 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(error.detail, code=error.code) from error
         return token.user, token
 
-    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - DRF's signature
+    def authenticate_header(self, request: Request) -> str:
         """What stands in `WWW-Authenticate` beside a 401."""
         return f'{KEYWORD} realm="assay"'
 
 
-class TokenAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class TokenAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]
     """Tells the OpenAPI document about the token."""
 
     target_class = "registry.api.authentication.TokenAuthentication"
     name = "token"
 
-    def get_security_definition(self, auto_schema: object) -> dict[str, str]:  # noqa: ARG002 - its signature
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
         """HTTP bearer authentication."""
         return {"type": "http", "scheme": "bearer", "bearerFormat": "assay_<prefix>_<secret>"}

@@ -13,17 +13,21 @@ from rest_framework.views import APIView
 
 from registry.api.pagination import AssayCursorPagination, CreatedCursorPagination
 from registry.api.parsers import LimitedJsonParser
-from registry.errors import AssayError, PreconditionRequired
+from registry.errors import AssayError, PreconditionFailed, PreconditionRequired
+from registry.models import Channel
+from registry.selectors.channels import channel_etag, revision_of_etag
 from registry.services.actors import Actor, actor_from_request
 
+ANY_CALLER: tuple[str, ...] = ("*",)
+"""In `AssayView.scopes`: whoever is authenticated."""
 _ETAG = re.compile(r'\s*(?:W/)?"?([^",\s]+)"?\s*')
 
 
 class AssayView(APIView):
     """Base of all API views.
 
-    `scopes` maps a method to the scopes of which the caller needs one. A method that is not in it is refused, so a
-    view cannot be opened by forgetting. Services check again, with the adapter where one is concerned.
+    `scopes` maps a method to the scopes of which the caller needs one. A method that is not in it is refused,
+    so a view cannot be opened by forgetting. Services check again, with the adapter where one is concerned.
     """
 
     parser_classes = (LimitedJsonParser,)
@@ -40,8 +44,9 @@ class AssayView(APIView):
         """Refuses a caller who is not authenticated (401) or lacks every scope for the method (403)."""
         super().check_permissions(request)
         method = "GET" if request.method == "HEAD" else str(request.method)
-        if method != "OPTIONS" and hasattr(self, method.lower()):
-            self.actor.require_any(self.scopes.get(method, ()))
+        allowed = self.scopes.get(method, ())
+        if method != "OPTIONS" and hasattr(self, method.lower()) and allowed != ANY_CALLER:
+            self.actor.require_any(allowed)
 
     def validated(self, serializer_class: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """The request's body, checked by a serializer.
@@ -94,27 +99,53 @@ def query_integer(request: Request, name: str, *, default: int | None = None) ->
     return int(text)
 
 
+def query_text(request: Request, name: str, *, max_chars: int = 160) -> str | None:
+    """A query parameter that is a short text; None when it is not given.
+
+    Raises:
+        AssayError: it is too long or holds what a database cannot compare with (status 400).
+    """
+    text = request.query_params.get(name)
+    if text is not None and (len(text) > max_chars or not text.isprintable()):
+        raise AssayError(
+            "query-invalid", f"{name} must be a text of at most {max_chars} characters.", status=400
+        )
+    return text
+
+
 def etags_in(header: str) -> list[str]:
     """The tags of an `If-Match` or `If-None-Match` header without quotes; `*` stays as it is."""
     return [found.group(1) for part in header.split(",") if (found := _ETAG.fullmatch(part))]
 
 
-def required_etags(request: Request) -> list[str]:
-    """The tags of `If-Match`.
+def expected_revision(request: Request, channel: Channel) -> int:
+    """The revision of a channel that the client wants to change, from `If-Match` (`*`: whatever it is now).
 
     Raises:
         PreconditionRequired: there is no such header (428).
+        PreconditionFailed: what is in it is no ETag of a channel (412).
     """
     header = request.headers.get("If-Match", "").strip()
     if not header:
         raise PreconditionRequired("precondition-required")
-    return etags_in(header)
+    if header == "*":
+        return channel.revision
+    for etag in etags_in(header):
+        revision = revision_of_etag(etag)
+        if revision is not None:
+            return revision
+    raise PreconditionFailed("channel-changed", name=channel.name, etag=channel_etag(channel))
+
+
+def is_unchanged(request: Request, etag: str) -> bool:
+    """Whether `If-None-Match` names this ETag, so that the answer is 304."""
+    return bool({etag, "*"} & set(etags_in(request.headers.get("If-None-Match", ""))))
 
 
 def page_schema(serializer_class: type[serializers.BaseSerializer[Any]]) -> serializers.Serializer[Any]:
     """The page of a list, for the OpenAPI document."""
     name = serializer_class.__name__.removesuffix("Serializer")
-    return inline_serializer(
+    page: serializers.Serializer[Any] = inline_serializer(
         name=f"{name}Page",
         fields={
             "next": serializers.URLField(allow_null=True),
@@ -122,3 +153,4 @@ def page_schema(serializer_class: type[serializers.BaseSerializer[Any]]) -> seri
             "results": serializer_class(many=True),
         },
     )
+    return page

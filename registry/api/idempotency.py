@@ -24,9 +24,9 @@ PostMethod = Callable[..., Response]
 def idempotent(method: PostMethod) -> PostMethod:
     """Decorates a view's `post`: a request repeated with the same key gets the answer that it got before.
 
-    Without the header nothing changes. A key belongs to its user; the same key with another address, body or `If-Match`
-    is refused (422 `idempotency-key-reused`), and while the first request is being answered so is its repeat (409
-    `request-in-flight`). Failed requests are not kept.
+    Without the header nothing changes. A key belongs to its user; the same key with another address, body or
+    `If-Match` is refused (422 `idempotency-key-reused`), and while the first request is being answered so is
+    its repeat (409 `request-in-flight`). Failed requests are not kept.
     """
 
     @functools.wraps(method)

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.api.base import AssayView, page_schema, query_choice, query_integer
+from registry.api.idempotency import idempotent
 from registry.choices import JobEventType, JobKind, JobQueue, JobState, TokenScope
 from registry.models import Job, JobEvent
 from registry.selectors.jobs import compute_duration_seconds, get_job, list_job_events, list_jobs
@@ -100,7 +101,7 @@ class JobView(AssayView):
     scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {"GET": (TokenScope.READ,)}
 
     @extend_schema(operation_id="jobs_retrieve", responses=JobSerializer)
-    def get(self, request: Request, job_id: UUID) -> Response:  # noqa: ARG002 - DRF's signature
+    def get(self, request: Request, job_id: UUID) -> Response:
         """Shows a job."""
         return Response(JobSerializer(get_job(job_id)).data)
 
@@ -130,6 +131,7 @@ class JobCancelView(AssayView):
     scopes: ClassVar[Mapping[str, tuple[str, ...]]] = {"POST": (TokenScope.SUBMIT,)}
 
     @extend_schema(operation_id="jobs_cancel", request=None, responses=JobSerializer)
-    def post(self, request: Request, job_id: UUID) -> Response:  # noqa: ARG002 - DRF's signature
+    @idempotent
+    def post(self, request: Request, job_id: UUID) -> Response:
         """Cancels a waiting job at once and asks a running one to stop; an ended job stays as it is."""
         return Response(JobSerializer(cancel_job(job_id=job_id, actor=self.actor)).data)

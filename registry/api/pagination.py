@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
@@ -23,8 +22,8 @@ class AssayCursorPagination(CursorPagination):
     max_page_size = MAX_PAGE_SIZE
 
     def paginate_queryset(
-        self, queryset: QuerySet[Any, Any], request: Request, view: APIView | None = None
-    ) -> list[Model] | None:
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any] | None:
         """The rows of the page that the request's cursor names.
 
         Raises:

@@ -1,7 +1,7 @@
 """JSON bodies, read with a limit and strictly.
 
-Besides what is no JSON, these are refused because a part behind the view could read them differently or not at all: keys
-given twice, NaN and infinity, NUL characters and lone surrogates (PostgreSQL stores neither).
+Besides what is no JSON, these are refused because a part behind the view could read them differently or not
+at all: keys given twice, NaN and infinity, NUL characters and lone surrogates (PostgreSQL stores neither).
 """
 
 import json
@@ -27,8 +27,8 @@ class LimitedJsonParser(BaseParser):
     def parse(
         self,
         stream: IO[Any],
-        media_type: str | None = None,  # noqa: ARG002 - DRF's signature
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - DRF's signature
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         """The JSON value of the body.
 

@@ -1,7 +1,8 @@
 """Every error leaves the server as a problem document (RFC 9457) with a stable `code`.
 
-`type` is a relative reference, `/problems/<code>`: codes are the same on every server. `errors` holds the single faults;
-their `where` is a JSON pointer (RFC 6901) into the request's body, or a place inside an uploaded file.
+`type` is a relative reference, `/problems/<code>`: codes are the same on every server. `errors` holds the
+single faults; their `where` is a JSON pointer (RFC 6901) into the request's body, or a place inside an
+uploaded file.
 """
 
 import json
@@ -64,11 +65,13 @@ def problem_document(error: AssayError, *, instance: str) -> dict[str, Any]:
 
 
 def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """DRF's exception handler: a problem document for every error, also for one that nobody foresaw (500, logged)."""
+    """DRF's exception handler: a problem document for every error, also for an unforeseen one (500)."""
     request = context["request"]
     error = _as_assay_error(exc)
     if error is None:
-        error = AssayError("internal-error", "The server failed; the fault is in its log, not in the request.")
+        error = AssayError(
+            "internal-error", "The server failed; the fault is in its log, not in the request."
+        )
         got_request_exception.send(sender=None, request=request)
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("%s %s: %s", request.method, shown(request.path), error.code, exc_info=exc)
@@ -114,7 +117,9 @@ def server_error_page(request: HttpRequest) -> HttpResponse:
     """`handler500`: errors outside the API's views (middleware, rendering)."""
     if not request.path.startswith(API_PREFIX):
         return defaults.server_error(request)
-    return _plain_problem(request, AssayError("internal-error", "The server failed; the fault is in its log."))
+    return _plain_problem(
+        request, AssayError("internal-error", "The server failed; the fault is in its log.")
+    )
 
 
 def _plain_problem(request: HttpRequest, error: AssayError) -> HttpResponse:

@@ -23,6 +23,15 @@ ADAPTER_DTYPES = frozenset({"F32", "F16", "BF16"})
 _CONV1D_MODEL_TYPES = frozenset({"gpt2", "openai-gpt", "imagegpt", "decision_transformer"})
 _SAVE_AGAIN = "Save it with peft: model.save_pretrained(folder)."
 _GATHER = "Gather the shards before saving (DeepSpeed ZeRO-3, FSDP), then save again."
+_TRAIN_PLAIN = "Train a plain LoRA and submit that."
+_REMEDIES = {
+    "tensor-adapter-name": _SAVE_AGAIN,
+    # peft adds the whole matrix by itself when an embedding or the output layer is a target.
+    "adapter-full-weights": (
+        "Save it with model.save_pretrained(folder, save_embedding_layers=False), and train without "
+        "modules_to_save."
+    ),
+}
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<half>[AB])\.weight")
 # What other tensors of a peft file mean, first match counts; the codes are those of the config's rules.
 _OTHER_TENSORS = (
@@ -112,15 +121,14 @@ def _explain_other(name: str, base: BaseModelSummary) -> Finding:
     for pattern, code, meaning in _OTHER_TENSORS:
         if re.fullmatch(pattern, rest):
             message = f"The tensor is {meaning}, which is not merged."
-            remedy = _SAVE_AGAIN if code == "tensor-adapter-name" else "Train a plain LoRA and submit that."
-            return Finding.error(code, message, where=where, remedy=remedy)
+            return Finding.error(code, message, where=where, remedy=_REMEDIES.get(code, _TRAIN_PLAIN))
     if rest.endswith(".bias"):
         message = "The tensor is a bias of the base model that was trained as well."
         return Finding.error("adapter-bias", message, where=where, remedy="Train with bias='none'.")
     if rest in base.tensors:
         message = "The tensor replaces a whole weight of the base model."
-        remedy = "Train without modules_to_save and save with save_embedding_layers=False."
-        return Finding.error("adapter-full-weights", message, where=where, remedy=remedy)
+        code = "adapter-full-weights"
+        return Finding.error(code, message, where=where, remedy=_REMEDIES[code])
     message = (
         "The tensor is no half of a LoRA pair and is in no base model's weight; peft would pass over it "
         "silently."
@@ -207,7 +215,7 @@ def _check_against_base(
 def _suggest(module: str, base: BaseModelSummary) -> str:
     """Name the one base weight with the same last parts, if there is exactly one: a prefix may differ."""
     ending = ".".join(module.split(".")[-4:]) + ".weight"
-    similar = [name for name in base.tensors if name.endswith(ending)]
+    similar = [name for name in base.tensors if f".{name}".endswith(f".{ending}")]
     return f" (it has {shown(similar[0])})" if len(similar) == 1 else ""
 
 

@@ -1,9 +1,9 @@
 """Checks of a dataset's `data.jsonl`, line by line, with every fault named by its line.
 
-One JSON object a line. Task roles (train, holdout, ood, general) hold a conversation that ends with the assistant's
-reference answer; a canary may lack it; a regression line ends with the user's message and holds a dimension and a scoring
-rule. Keys that are not known here, such as `source`, are allowed. The evaluation engine reads what passes here by the same
-rules; the registry may not import it. Standard library only.
+One JSON object a line. Task roles (train, holdout, ood, general) hold a conversation that ends with the
+assistant's reference answer; a canary may lack it; a regression line ends with the user's message and holds a
+dimension and a scoring rule. Keys that are not known here, such as `source`, are allowed. The evaluation
+engine reads what passes here by the same rules; the registry may not import it. Standard library only.
 """
 
 import json
@@ -40,7 +40,8 @@ class DatasetSummary:
 
     Attributes:
         num_examples: lines without fault.
-        num_verified: of these, lines whose reference was made by a person or a rule, or confirmed by a person.
+        num_verified: of these, lines whose reference was made by a person or a rule, or confirmed by a
+            person.
         tags: for each tag (and `category`, `dimension`) how many examples have each of its values.
         faults: the first `MAX_FAULTS` faults; `where` is "data.jsonl line 17".
         num_faults: how many faults there are.
@@ -271,7 +272,8 @@ def _check_regression(document: Mapping[str, Any]) -> _Found:
 def scoring_fault(scoring: Any) -> str:
     """What is wrong with a regression line's `scoring` object; "" when nothing is.
 
-    Forms: exact (answer), contains (values, mode any|all), regex (pattern), choice (answer, choices, labels?, question?).
+    Forms: exact (answer), contains (values, mode any|all), regex (pattern), choice (answer, choices, labels?,
+        question?).
     """
     if not isinstance(scoring, Mapping):
         return "scoring must be an object."

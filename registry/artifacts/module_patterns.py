@@ -19,6 +19,7 @@ EMBEDDING_NAMES = frozenset(
 )
 MAX_PATTERN_CHARS = 4_000
 _MAX_UNBOUNDED = 24
+_MAX_REPETITIONS = 3
 _FIRST_NUMBER = re.compile(r".*?\.[^.]*\.(?P<index>\d+)\.")
 
 _Value = TypeVar("_Value")
@@ -43,6 +44,9 @@ def find_pattern_fault(pattern: str) -> str | None:
 def _find_repetition_fault(pattern: str) -> str | None:
     bare = re.sub(r"\\.", "x", pattern, flags=re.DOTALL)
     bare = re.sub(r"\[\^?\]?[^\]]*\]", "x", bare)
+    # The marks of special groups and of lazy and possessive repetitions are no repetitions themselves.
+    bare = re.sub(r"\(\?(P?<\w+>|<?[=!]|[a-zA-Z-]*:|>)?", "(", bare)
+    bare = re.sub(r"([*+?}])[?+]", r"\1", bare)
     open_groups = [False]  # for each open group: whether it holds a repetition or an alternative
     num_unbounded = 0
     for index, char in enumerate(bare):
@@ -57,7 +61,7 @@ def _find_repetition_fault(pattern: str) -> str | None:
                     "a repeated group holds another repetition or alternative: it can take exponential time"
                 )
             open_groups[-1] = open_groups[-1] or is_complex
-        elif is_unbounded or char == "|":
+        elif is_unbounded or char in "|?":
             open_groups[-1] = True
     if num_unbounded > _MAX_UNBOUNDED:
         return f"it has {num_unbounded} unbounded repetitions, more than {_MAX_UNBOUNDED}"
@@ -69,8 +73,8 @@ def _is_unbounded_at(pattern: str, index: int) -> bool:
     if rest[:1] == "*" or rest[:1] == "+":
         return True
     bounds = re.match(r"\{(\d*),(\d*)\}", rest)
-    # A large upper bound is as bad as none.
-    return bounds is not None and (not bounds[2] or int(bounds[2]) > 100)
+    # An upper bound of more than a few is as bad as none.
+    return bounds is not None and (not bounds[2] or int(bounds[2]) > _MAX_REPETITIONS)
 
 
 def match_first(patterns: Mapping[str, _Value], module: str) -> _Value | None:

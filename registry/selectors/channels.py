@@ -63,8 +63,8 @@ def list_promotions(channel: Channel) -> QuerySet[Promotion, Promotion]:
 def find_rollback_target(channel: Channel) -> Promotion | None:
     """The promotion that a rollback goes back to; None when there is none.
 
-    It is what was served before the promotion whose bytes are served now, so a second rollback goes further back
-    instead of returning to what the first one left.
+    It is what was served before the promotion whose bytes are served now, so a second rollback goes further
+    back instead of returning to what the first one left.
     """
     if channel.current is None:
         return None

@@ -5,8 +5,8 @@ from django.db.models import QuerySet
 from registry.artifacts.findings import shown
 from registry.errors import NotFoundError
 from registry.models import Dataset, DatasetVersion
-from registry.selectors.near import get_by_name
-from registry.services.names import parse_reference
+from registry.selectors.near import MAX_COMPARED_NAMES, get_by_name
+from registry.services.names import near_misses, parse_reference
 
 
 def list_datasets(*, role: str | None = None) -> QuerySet[Dataset, Dataset]:
@@ -44,16 +44,8 @@ def get_dataset_version(reference: str, *, where: str = "", role: str | None = N
         versions = versions.filter(number=parsed.number)
     version = versions.order_by("-number").first()
     if version is None:
-        near = ""
-        if not versions.model.objects.filter(dataset__name=parsed.name).exists():
-            near = _near(parsed.name)
+        known = DatasetVersion.objects.order_by("-created_at").values_list("dataset__name", "number")
+        names = [f"{name}@{number}" for name, number in known[:MAX_COMPARED_NAMES]]
+        near = near_misses(reference, names)
         raise NotFoundError("dataset-version-not-found", reference=shown(reference), near=near)
     return version
-
-
-def _near(name: str) -> str:
-    try:
-        get_dataset(name)
-    except NotFoundError as error:
-        return str(error.fields.get("near", ""))
-    return ""

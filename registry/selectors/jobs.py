@@ -56,6 +56,11 @@ def list_job_events(*, job: Job, after: int = 0, limit: int = 200) -> list[JobEv
     return list(JobEvent.objects.filter(job=job, sequence__gt=after).order_by("sequence")[:limit])
 
 
+def list_latest_job_events(*, job: Job, limit: int) -> list[JobEvent]:
+    """Lists the last `limit` events, in their order."""
+    return list(JobEvent.objects.filter(job=job).order_by("-sequence")[:limit])[::-1]
+
+
 def list_job_attempts(*, job: Job) -> QuerySet[JobAttempt]:
     """Lists the attempts at a job, first to last."""
     return JobAttempt.objects.filter(job=job).order_by("number")

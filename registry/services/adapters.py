@@ -1,19 +1,21 @@
 """Adapters and their versions: numbering, and the one place where a version's state changes."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
 from registry.choices import VERSION_TRANSITIONS, TokenScope, VersionState
-from registry.errors import AssayError, Fault, IllegalTransition, NotFoundError, ValidationFailed
+from registry.errors import AssayError, Fault, IllegalTransition, ValidationFailed
 from registry.models import Adapter, AdapterVersion, DatasetVersion
 from registry.selectors.base_models import get_base_model
 from registry.selectors.datasets import get_dataset_version
 from registry.services.actors import Actor
 from registry.services.artifacts import get_artifact
 from registry.services.audit import record_audit
+from registry.services.lookups import look_up
 from registry.services.names import require_name
 
 # What may be written together with a change of state; everything else about a version is fixed at submission.
@@ -40,7 +42,8 @@ def submit_version(
         actor: Needs the scope `submit`, and the adapter within its limit.
 
     Returns:
-        The version, and whether it is new: the same bytes on the same base again are the version that is there.
+        The version, and whether it is new: the same bytes on the same base again are the version that is
+        there.
 
     Raises:
         ValidationFailed: bad name or references; every fault at once.
@@ -101,11 +104,13 @@ def set_version_state(
     from_state, to_state = VersionState(version.state).value, VersionState(to_state).value
     if unknown := columns.keys() - STATE_COLUMNS:
         raise AssayError("column-fixed", f"{', '.join(sorted(unknown))} of a version cannot be changed.")
-    facts = {"object_name": str(version), "from_state": from_state, "to_state": to_state}
+    facts: dict[str, Any] = {"object_name": str(version), "from_state": from_state, "to_state": to_state}
     if to_state not in VERSION_TRANSITIONS[from_state]:
         raise IllegalTransition("illegal-transition", **facts)
     with transaction.atomic():
-        changed = AdapterVersion.objects.filter(pk=version.pk, state=from_state).update(state=to_state, **columns)
+        changed = AdapterVersion.objects.filter(pk=version.pk, state=from_state).update(
+            state=to_state, **columns
+        )
         if not changed:
             raise IllegalTransition("state-changed", **facts)
         record_audit(
@@ -128,14 +133,11 @@ def _locked_adapter(name: str, actor: Actor) -> Adapter:
 
 
 def _resolve_datasets(references: Sequence[str]) -> list[DatasetVersion]:
-    versions, faults = [], []
-    for index, reference in enumerate(dict.fromkeys(references)):
-        try:
-            versions.append(get_dataset_version(reference, where=f"/training_dataset/{index}"))
-        except ValidationFailed as error:
-            faults.extend(error.faults)
-        except NotFoundError as error:
-            faults.append(Fault(code=error.code, message=error.detail, where=f"/training_dataset/{index}"))
+    faults: list[Fault] = []
+    found = []
+    for index, reference in enumerate(references):
+        where = f"/training_dataset/{index}"
+        found.append(look_up(faults, where, partial(get_dataset_version, reference, where=where)))
     if faults:
         raise ValidationFailed("training-dataset-invalid", faults=faults)
-    return versions
+    return list(dict.fromkeys(version for version in found if version is not None))

@@ -1,20 +1,30 @@
 """Artifacts: the rows that name stored bytes, and the ways in and out of the store for services and workers.
 
-Artifacts never change. The kind is the one under which the bytes were stored first; it informs people and is not part of
-the identity, so whoever uses an artifact looks at its content, not at its kind.
+Artifacts never change. The kind is the one under which the bytes were stored first; it informs people and is
+not part of the identity, so whoever uses an artifact looks at its content, not at its kind.
 """
 
 import functools
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
-from registry.artifacts.errors import ArtifactError, BlobNotFoundError, FolderError, ManifestError, StoreFullError
+from registry.artifacts.digests import is_sha256
+from registry.artifacts.errors import (
+    ArtifactError,
+    BlobNotFoundError,
+    FolderError,
+    ManifestError,
+    StoreFullError,
+)
+from registry.artifacts.findings import shown
 from registry.artifacts.manifest import ArtifactFile as FileEntry
 from registry.artifacts.manifest import ArtifactManifest
+from registry.artifacts.paths import is_safe_path
 from registry.artifacts.stores.base import PutMode
 from registry.artifacts.stores.folders import materialise
 from registry.artifacts.stores.local import LocalStore
@@ -41,10 +51,9 @@ def manifest_of(digest: str) -> ArtifactManifest:
     Raises:
         NotFoundError: there is no such artifact.
     """
-    rows = ArtifactFile.objects.filter(artifact_id=digest).values_list("path", "blob__size_bytes", "blob_id")
-    files = [FileEntry(path, size_bytes, sha256) for path, size_bytes, sha256 in rows]
-    if not files:
-        raise NotFoundError("artifact-not-found", digest=digest)
+    rows = ArtifactFile.objects.filter(artifact=get_artifact(digest))
+    listed = rows.values_list("path", "blob__size_bytes", "blob_id")
+    files = [FileEntry(path, size_bytes, sha256) for path, size_bytes, sha256 in listed]
     return ArtifactManifest.of(files)
 
 
@@ -92,7 +101,8 @@ def ingest_folder(*, folder: Path, kind: str, actor: Actor, mode: PutMode = PutM
         folder: All files in it and below.
         kind: An `ArtifactKind`.
         actor: For `created_by` and the audit log.
-        mode: COPY leaves the folder alone; LINK and MOVE take its files over without copying (outputs of a job).
+        mode: COPY leaves the folder alone; LINK and MOVE take its files over without copying (outputs of a
+            job).
 
     Raises:
         ValidationFailed: the folder is empty or holds names that are not allowed.
@@ -124,7 +134,8 @@ def materialise_artifact(*, digest: str, folder: Path) -> None:
 
 
 def materialise_file(*, digest: str, path: str, target: Path) -> None:
-    """Makes one file of an artifact appear as `target`, a new read-only file; its folder is made when missing.
+    """Makes one file of an artifact appear as `target`, a new read-only file; its folder is made when
+    missing.
 
     Raises:
         NotFoundError: there is no such artifact or file.
@@ -154,9 +165,18 @@ def read_file_bytes(*, digest: str, path: str, max_bytes: int) -> bytes:
             f"{path} has {entry.size_bytes} bytes; at most {max_bytes} are read.",
             limit_bytes=max_bytes,
         )
+    with open_blob(entry.sha256) as file:
+        return file.read()
+
+
+def open_blob(sha256: str) -> BinaryIO:
+    """A stored blob, open for reading; whoever asked for it closes it.
+
+    Raises:
+        AssayError: it is not in the store although rows name it (`blob-missing`).
+    """
     try:
-        with get_store().open(entry.sha256) as file:
-            return file.read()
+        return get_store().open(sha256)
     except BlobNotFoundError as error:
         raise AssayError("blob-missing", str(error)) from error
 
@@ -167,11 +187,11 @@ def get_file_entry(*, digest: str, path: str) -> FileEntry:
     Raises:
         NotFoundError: there is no such artifact or file.
     """
-    row = ArtifactFile.objects.filter(artifact_id=digest, path=path).select_related("blob").first()
+    artifact = get_artifact(digest)
+    rows = ArtifactFile.objects.filter(artifact=artifact).select_related("blob")
+    row = rows.filter(path=path).first() if is_safe_path(path) else None
     if row is None:
-        if not Artifact.objects.filter(digest=digest).exists():
-            raise NotFoundError("artifact-not-found", digest=digest)
-        raise NotFoundError("file-not-found", digest=digest, path=path)
+        raise NotFoundError("file-not-found", digest=digest, path=shown(path))
     return FileEntry(row.path, row.blob.size_bytes, row.blob_id)
 
 
@@ -181,9 +201,9 @@ def get_artifact(digest: str) -> Artifact:
     Raises:
         NotFoundError: there is none.
     """
-    artifact = Artifact.objects.filter(digest=digest).first()
+    artifact = Artifact.objects.filter(digest=digest).first() if is_sha256(digest) else None
     if artifact is None:
-        raise NotFoundError("artifact-not-found", digest=digest)
+        raise NotFoundError("artifact-not-found", digest=shown(digest))
     return artifact
 
 
@@ -195,7 +215,9 @@ def _require_blobs(manifest: ArtifactManifest) -> None:
     store = get_store()
     missing = [file.path for file in manifest.files if not store.has(file.sha256)]
     if missing:
-        raise AssayError("blob-missing", f"{len(missing)} files are not in the store any more; send them again.")
+        raise AssayError(
+            "blob-missing", f"{len(missing)} files are not in the store any more; send them again."
+        )
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""Channels: what serving pulls. Every change is a compare-and-set on `revision` and a new row of the history."""
+"""Channels: what serving pulls. Every change is a compare-and-set on `revision` and a row of the history."""
 
 from uuid import UUID
 
@@ -34,7 +34,9 @@ def create_channel(*, name: str, form: str, actor: Actor) -> tuple[Channel, bool
     try:
         with transaction.atomic():
             channel = Channel.objects.create(name=name, form=form, created_by=actor.user)
-            record_audit(actor=actor, action="channel.create", target=channel, after={"name": name, "form": form})
+            record_audit(
+                actor=actor, action="channel.create", target=channel, after={"name": name, "form": form}
+            )
     except IntegrityError as error:
         channel = get_channel(name)
         if channel.form != form:
@@ -64,8 +66,8 @@ def promote_version(
         expected_revision: The channel's revision as the caller's client saw it (its ETag).
         reason: Why, in a person's words.
         actor: Needs the scope `promote`, and the adapter within its limit.
-        override_reason: Why the verdict is set aside; empty when it is not. The caller has checked the right and the
-            second person.
+        override_reason: Why the verdict is set aside; empty when it is not. The caller has checked the right
+            and the second person.
 
     Returns:
         The channel as it is now.
@@ -110,8 +112,8 @@ def rollback_channel(
         expected_revision: The channel's revision as the client saw it.
         reason: Why, in a person's words.
         actor: Needs the scope `promote`, and the adapter that comes back within its limit.
-        to_promotion: Id of the promotion to go back to; None goes to the one before the present. Rolling back twice
-            goes two promotions back.
+        to_promotion: Id of the promotion to go back to; None goes to the one before the present. Rolling back
+            twice goes two promotions back.
 
     Returns:
         The channel as it is now.
@@ -146,7 +148,9 @@ def rollback_channel(
 def _change(channel: Channel, promotion: Promotion, *, expected_revision: int, actor: Actor) -> Channel:
     with transaction.atomic():
         revision = expected_revision + 1
-        is_changed = Channel.objects.filter(pk=channel.pk, revision=expected_revision).update(revision=revision)
+        is_changed = Channel.objects.filter(pk=channel.pk, revision=expected_revision).update(
+            revision=revision
+        )
         # Read after the compare-and-set, which locks the row until the end of the transaction.
         channel = get_channel(channel.name)
         if not is_changed:

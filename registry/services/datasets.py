@@ -38,7 +38,9 @@ def ensure_dataset(*, name: str, role: str, actor: Actor) -> tuple[Dataset, bool
             name=name, defaults={"role": role, "created_by": actor.user}
         )
         if is_new:
-            record_audit(actor=actor, action="dataset.create", target=dataset, after={"name": name, "role": role})
+            record_audit(
+                actor=actor, action="dataset.create", target=dataset, after={"name": name, "role": role}
+            )
     if dataset.role != role:
         raise ConflictError("dataset-role-differs", name=name, role=dataset.role)
     return dataset, is_new
@@ -54,8 +56,8 @@ def register_dataset_version(
 
     Raises:
         NotFoundError: there is no such artifact.
-        ValidationFailed: the artifact is not one `data.jsonl`, or lines are at fault (`dataset-invalid`; the first
-            faults with their lines, `num_faults` in all).
+        ValidationFailed: the artifact is not one `data.jsonl`, or lines are at fault (`dataset-invalid`; the
+            first faults with their lines, `num_faults` in all).
         ConflictError: the dataset has another role.
     """
     actor.require_any(SCOPES)

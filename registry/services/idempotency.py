@@ -1,7 +1,8 @@
-"""Answers to POSTs with an `Idempotency-Key`, kept so that a repeated request gets the same answer and does nothing.
+"""Answers to POSTs with an `Idempotency-Key`, kept so that a repeated request gets the same answer and does
+nothing.
 
-Only successes are kept: a request that failed changed nothing, so trying it again is what its client wants. A request
-whose process died leaves a row without an answer; after `TAKEOVER_AFTER` a repeat may take it over.
+Only successes are kept: a request that failed changed nothing, so trying it again is what its client wants. A
+request whose process died leaves a row without an answer; after `TAKEOVER_AFTER` a repeat may take it over.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ def begin_request(*, owner: str, key: str, request_sha256: str) -> OpenRequest |
         request_sha256: Of everything that makes the request what it is.
 
     Raises:
-        ValidationFailed: the key is empty or too long, or was used for another request (`idempotency-key-reused`).
+        ValidationFailed: the key is empty or too long, or was used for another request
+            (`idempotency-key-reused`).
         ConflictError: the same request is being answered at this moment (`request-in-flight`).
     """
     if not key.isprintable() or not 0 < len(key) <= MAX_KEY_CHARS:

@@ -38,7 +38,8 @@ def near_misses(name: str, known: Iterable[str]) -> str:
 
 
 def find_name_fault(name: str, *, where: str) -> Fault | None:
-    """The fault of a name that may stand in an address, a file name and a shell command; None when it is fine.
+    """The fault of a name that may stand in an address, a file name and a shell command; None when it is
+    fine.
 
     Valid: `tickets`, `qwen2.5-7b`, `a`. Invalid: ``, `Tickets`, `a/b`, `-x`, `x.`, 97 characters.
     """

@@ -1,7 +1,7 @@
 """API tokens: made, shown once, checked and revoked. Only the sha256 of a secret is kept.
 
-A token is `assay_<prefix>_<secret>`: the prefix (12 hexadecimal digits) finds the row and may stand in logs, the secret
-(256 random bits) is compared in constant time. Its entropy makes a slow password hash needless.
+A token is `assay_<prefix>_<secret>`: the prefix (12 hexadecimal digits) finds the row and may stand in logs,
+the secret (256 random bits) is compared in constant time. Its entropy makes a slow password hash needless.
 """
 
 import hashlib
@@ -68,8 +68,8 @@ def create_token(
         user: Whose token it is; changes made with it are his.
         name: What it is for, for people.
         scopes: Any of `TokenScope`, at least one.
-        adapter_names: Adapters it is limited to; adapters that do not exist yet are made, so that a CI's token can be
-            limited before the first submission. Empty means all.
+        adapter_names: Adapters it is limited to; adapters that do not exist yet are made, so that a CI's
+            token can be limited before the first submission. Empty means all.
         expires_at: When it ends; None means that it does not expire.
         actor: Needs the scope `admin`.
 
@@ -126,8 +126,8 @@ def authenticate_token(text: str) -> ApiToken:
     """The row of a token that is accepted now; notes its use at most once a minute.
 
     Raises:
-        TokenRejected: unknown or damaged (`token-invalid`), `token-expired`, `token-revoked` or `user-inactive`. The
-            last three are told only to who has the right secret.
+        TokenRejected: unknown or damaged (`token-invalid`), `token-expired`, `token-revoked` or
+            `user-inactive`. The last three are told only to who has the right secret.
     """
     prefix, secret = _split(text)
     token = ApiToken.objects.select_related("user").filter(prefix=prefix).first() if prefix else None
@@ -180,5 +180,3 @@ def _find_name_faults(name: str, adapter_names: list[str]) -> list[Fault]:
         faults.append(Fault(code="name-invalid", message=message, where="/name"))
     found = (find_name_fault(item, where="/adapters") for item in adapter_names)
     return faults + [fault for fault in found if fault is not None]
-
-

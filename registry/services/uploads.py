@@ -1,8 +1,10 @@
 """Uploads: files are declared, sent in chunks that can be resumed, and committed to one artifact.
 
-What has arrived is told by the store (the length of a partial file), not by the rows, so a process that is killed
-between the two leaves nothing inconsistent. Bytes that the store already has are not sent again, whoever sent them
-first: naming a sha256 that one could otherwise not read gives access to its bytes, which is accepted because a digest
+What has arrived is told by the store (the length of a partial file), not by the rows, so a process that is
+killed between the two leaves nothing inconsistent. Bytes that the store already has are not sent again,
+whoever sent them
+first: naming a sha256 that one could otherwise not read gives access to its bytes, which is accepted because
+    a digest
 of 256 bits cannot be guessed and is only told to those who may read.
 """
 
@@ -161,10 +163,10 @@ def receive_chunk(
         actor: The upload's owner.
 
     Raises:
-        ConflictError: the upload is not open; the offset is wrong (`upload-offset-mismatch`, with `received_bytes`);
-            another request writes the same file.
-        ValidationFailed: chunk and declaration disagree, or the hash is another (`blob-hash-mismatch`; the received
-            bytes are dropped).
+        ConflictError: the upload is not open; the offset is wrong (`upload-offset-mismatch`, with
+            `received_bytes`); another request writes the same file.
+        ValidationFailed: chunk and declaration disagree, or the hash is another (`blob-hash-mismatch`; the
+            received bytes are dropped).
         PayloadTooLarge: the chunk is larger than allowed.
         StoreFull: no room; what was acknowledged before is kept.
     """
@@ -249,7 +251,9 @@ def expire_uploads(*, now: datetime, actor: Actor) -> int:
 def _read_manifest(files: list[Mapping[str, Any]]) -> ArtifactManifest:
     if len(files) > settings.MAX_UPLOAD_FILES:
         message = f"{len(files)} files; at most {settings.MAX_UPLOAD_FILES} are allowed."
-        raise ValidationFailed("upload-invalid", faults=[Fault(code="too-many-files", message=message, where="/files")])
+        raise ValidationFailed(
+            "upload-invalid", faults=[Fault(code="too-many-files", message=message, where="/files")]
+        )
     try:
         return ArtifactManifest.from_json(files)
     except ManifestError as error:
@@ -290,7 +294,12 @@ def _declared_file(*, upload_id: UUID, sha256: str, actor: Actor) -> UploadFile:
 
 def _append(row: UploadFile, stream: Readable, *, offset: int, length_bytes: int) -> int:
     received = get_partial_uploads().append(
-        str(row.upload_id), row.sha256, stream, offset=offset, length_bytes=length_bytes, size_bytes=row.size_bytes
+        str(row.upload_id),
+        row.sha256,
+        stream,
+        offset=offset,
+        length_bytes=length_bytes,
+        size_bytes=row.size_bytes,
     )
     return _finish(row) if received == row.size_bytes else received
 
@@ -298,8 +307,8 @@ def _append(row: UploadFile, stream: Readable, *, offset: int, length_bytes: int
 def _received_bytes(row: UploadFile) -> int:
     """What the store has of a file that is not complete.
 
-    All bytes without a checked hash are what a process leaves that is killed between the last chunk and the check;
-    the check is made up for here, since the client has nothing left to send.
+    All bytes without a checked hash are what a process leaves that is killed between the last chunk and the
+    check; the check is made up for here, since the client has nothing left to send.
     """
     received = get_partial_uploads().received_bytes(str(row.upload_id), row.sha256)
     if received < row.size_bytes:

@@ -1,5 +1,6 @@
 """Saving a trained adapter and proving that the files hold what was trained."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 from training.engine.atomic_folder import atomic_folder
 from training.engine.errors import TrainingFailed
 
+CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 
 
@@ -23,7 +25,15 @@ def save_adapter(model: PeftModel, output: Path) -> None:
         # "auto" would look at the base model, possibly on a hub, to decide whether the embedding was resized.
         model.save_pretrained(partial, safe_serialization=True, save_embedding_layers=False)
         (partial / "README.md").unlink(missing_ok=True)
+        _sort_config(partial / CONFIG_FILE)
         check_saved_adapter(model, partial)
+
+
+def _sort_config(path: Path) -> None:
+    """Put target_modules in order: PEFT keeps a set, whose order differs from process to process."""
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["target_modules"] = sorted(config["target_modules"])
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def check_saved_adapter(model: PeftModel, folder: Path) -> None:

@@ -72,7 +72,6 @@ def add_lora(model: PreTrainedModel, settings: LoraSettings, *, base_model_name:
         bias="none",
         use_rslora=settings.use_rslora,
         task_type="CAUSAL_LM",
-        base_model_name_or_path=base_model_name,
     )
     leaves = {name.rpartition(".")[2] for name, _ in model.named_modules()}
     missing = sorted(name for name in settings.target_modules if name.rpartition(".")[2] not in leaves)

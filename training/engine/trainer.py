@@ -18,7 +18,7 @@ from training.engine.answer_loss import AnswerLoss
 from training.engine.batches import Batch, collate, count_steps, plan_steps
 from training.engine.chat import ChatRow, ChatTokenizer, RenderedRows, render_rows
 from training.engine.config import TrainingConfig
-from training.engine.data.jsonl import locate_jsonl, read_examples
+from training.engine.data.jsonl import list_jsonl_files, read_examples
 from training.engine.device import Precision, choose_attention, choose_precision
 from training.engine.errors import DataInvalid, TrainingFailed
 from training.engine.lora_dropout import use_block_dropout
@@ -93,8 +93,8 @@ def run_training(
 
     Args:
         base_model: Hugging Face folder.
-        training_data: JSONL file, or a folder with train.jsonl (or data.jsonl).
-        holdout: JSONL file, or a folder with holdout.jsonl (or data.jsonl), for the held-out loss; None leaves it out.
+        training_data: JSONL file, or a folder whose *.jsonl files are all used.
+        holdout: Likewise, for the held-out loss; None leaves it out.
         config: Everything else that decides the run.
         output: Adapter folder to create; complete or absent.
         report: Receives progress, and at intervals the metrics loss, learning_rate, gradient_norm, tokens_per_second,
@@ -111,9 +111,9 @@ def run_training(
     begun = time.monotonic()
     report.progress(0.0, "reading the training data")
     tokenizer = load_tokenizer(base_model)
-    rows = _read_rows(training_data, ("train.jsonl", "data.jsonl"), tokenizer, config, report)
+    rows = _read_rows(training_data, tokenizer, config, report)
     held_out = (
-        _read_rows(holdout, ("holdout.jsonl", "data.jsonl"), tokenizer, config, report) if holdout else None
+        _read_rows(holdout, tokenizer, config, report) if holdout else None
     )
     longest = max(len(row.input_ids) for row in (*rows.rows, *(held_out.rows if held_out else ())))
     precision = choose_precision(config.training.dtype)
@@ -319,7 +319,7 @@ def _read_rows(
     Raises:
         DataInvalid: ``no-training-rows`` when nothing is left.
     """
-    file = locate_jsonl(path, *names)
+    file = list_jsonl_files(path, *names)
     rendered = render_rows(
         tokenizer,
         read_examples(file),

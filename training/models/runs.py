@@ -23,9 +23,7 @@ class TrainingRun(Recorded):
         DatasetVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     config = models.JSONField(default=dict)
-    state = models.CharField(
-        max_length=16, choices=TrainingRunState.choices, default=TrainingRunState.QUEUED
-    )
+    state = models.CharField(max_length=16, choices=TrainingRunState.choices, default=TrainingRunState.QUEUED)
     job = models.ForeignKey(Job, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     artifact = models.ForeignKey(Artifact, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     values = models.JSONField(default=dict, blank=True)

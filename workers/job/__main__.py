@@ -1,6 +1,7 @@
 """`python -m workers.job WORKDIR`: does a job, or repeats a finished one by hand and compares.
 
-Exit status: 0 when the job succeeded (or the repetition agrees), 1 when it failed (or differs), 2 for wrong usage.
+Exit status: 0 when the job succeeded (or the repetition agrees), 1 when it failed (or differs), 2 for wrong
+usage.
 """
 
 import argparse

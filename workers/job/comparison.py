@@ -1,7 +1,7 @@
 """Whether two runs of a job gave the same result.
 
-Everything under a key named "timing" is left out, in values and in JSON and JSON Lines files of the outputs: how long
-something took never repeats. All else must be equal to the byte.
+Everything under a key named "timing" is left out, in values and in JSON and JSON Lines files of the
+outputs: how long something took never repeats. All else must be equal to the byte.
 """
 
 import hashlib

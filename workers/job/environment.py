@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -16,6 +15,8 @@ _OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
 
 def prepare_environment(*, num_threads: int | None) -> None:
     """Takes the process off the network's registries and sets the number of arithmetic threads.
@@ -25,8 +26,7 @@ def prepare_environment(*, num_threads: int | None) -> None:
     """
     os.environ.update(_OFFLINE)
     if num_threads is not None:
-        os.environ["OMP_NUM_THREADS"] = str(num_threads)
-        os.environ["MKL_NUM_THREADS"] = str(num_threads)
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(num_threads)))
 
 
 def die_with_parent() -> None:
@@ -38,7 +38,8 @@ def die_with_parent() -> None:
 
 
 def _wait_for_end_of_input() -> None:
-    while sys.stdin.buffer.read(1):
+    # Not sys.stdin: its lock, held by a thread that waits, aborts the interpreter at its end.
+    while os.read(0, 1):
         continue
     os.killpg(os.getpgid(0), signal.SIGKILL)
 

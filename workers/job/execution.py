@@ -64,7 +64,9 @@ def run_job(*, spec: JobSpec, workdir: Path, target: Path) -> JobResult:
     except ValueError:
         logger.exception("The values of the job are no JSON.")
         message = "The program gave values that are no JSON; the log of the attempt holds the details."
-        result = JobResult(failure=JobFailure(failure_class="internal", code="values-not-json", message=message))
+        result = JobResult(
+            failure=JobFailure(failure_class="internal", code="values-not-json", message=message)
+        )
         write_result(target, result)
     return result
 

@@ -17,7 +17,9 @@ OUT_OF_MEMORY_REMEDY = (
 )
 """The order of MISSION D5."""
 
-_MACHINE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.EMFILE, errno.ENFILE})
+_MACHINE_ERRNOS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.EMFILE, errno.ENFILE}
+)
 _MEMORY_TEXTS = ("can't allocate memory", "cannot allocate memory", "out of memory")
 
 _USER_ERRORS: tuple[type[Exception], ...] = (
@@ -40,14 +42,16 @@ _MACHINE_ERRORS: tuple[type[Exception], ...] = (
 def describe_failure(error: BaseException) -> JobFailure:
     """Returns the failure that an exception of a runner means.
 
-    An exception that nobody expected is internal; its traceback belongs into the log of the process and not into the
-    message, which users read.
+    An exception that nobody expected is internal; its traceback belongs into the log of the process and not
+    into the message, which users read.
     """
     if is_out_of_memory(error):
         return _out_of_memory()
     if isinstance(error, OSError) and error.errno in _MACHINE_ERRNOS:
         code = "disk-full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "machine-error"
-        return JobFailure(failure_class="infrastructure", code=code, message=f"The machine failed: {error.strerror}.")
+        return JobFailure(
+            failure_class="infrastructure", code=code, message=f"The machine failed: {error.strerror}."
+        )
     if isinstance(error, EvaluationError):
         return _of_evaluation(error)
     if isinstance(error, JobFolderError):
@@ -92,7 +96,9 @@ def _out_of_memory() -> JobFailure:
         "where": "",
         "remedy": OUT_OF_MEMORY_REMEDY,
     }
-    return JobFailure(failure_class="infrastructure", code="out-of-memory", message=message, details=(detail,))
+    return JobFailure(
+        failure_class="infrastructure", code="out-of-memory", message=message, details=(detail,)
+    )
 
 
 def _of_evaluation(error: EvaluationError) -> JobFailure:

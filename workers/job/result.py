@@ -48,7 +48,8 @@ class JobResult:
         failure: None when it succeeded.
         outputs: Name of an output -> its folder, relative to where result.json lies.
         values: The summary that the database keeps.
-        output_digests: Name of an output -> path of a file -> digest of its content without timings; what a replay
+        output_digests: Name of an output -> path of a file -> digest of its content without timings; what a
+            replay
             is compared with.
     """
 
@@ -106,7 +107,9 @@ def read_result(folder: Path) -> JobResult | None:
 
 def _read_failure(value: Any) -> JobFailure:
     if not isinstance(value, dict) or value.get("failure_class") not in FAILURE_CLASSES:
-        raise JobFolderError("result-unreadable", f"{RESULT_NAME} has status failed and no failure with a class.")
+        raise JobFolderError(
+            "result-unreadable", f"{RESULT_NAME} has status failed and no failure with a class."
+        )
     return JobFailure(
         failure_class=value["failure_class"],
         code=str(value.get("code", "unknown")),

@@ -1,6 +1,7 @@
 """spec.json: what a job is to do.
 
-The file is written by the worker, but may also be written by hand on another machine, so it is checked like any input.
+The file is written by the worker, but may also be written by hand on another machine, so it is checked like
+any input.
 """
 
 import json
@@ -27,7 +28,8 @@ class JobSpec:
         code_version: The code whose result is wanted, such as "merge@1".
         inputs: Name of an input -> its folder, relative to the work folder.
         config: What the runner of the kind understands.
-        num_threads: Threads for arithmetic; results may depend on it in the last bit. None leaves the choice to the
+        num_threads: Threads for arithmetic; results may depend on it in the last bit. None leaves the
+            choice to the
             libraries.
     """
 
@@ -74,7 +76,11 @@ class JobTask:
         folder = self.optional_input(name)
         if folder is None:
             message = f"A job of kind {self.spec.kind!r} needs the input {name!r}."
-            raise JobFolderError("input-missing", message, faults=[Fault(code="input-missing", message=message, where="inputs")])
+            raise JobFolderError(
+                "input-missing",
+                message,
+                faults=[Fault(code="input-missing", message=message, where="inputs")],
+            )
         return folder
 
     def optional_input(self, name: str) -> Path | None:
@@ -116,7 +122,9 @@ def _find_faults(value: Mapping[str, Any], workdir: Path) -> list[tuple[str, str
     faults = []
     if value.get("schema_version") != SCHEMA_VERSION:
         found = value.get("schema_version")
-        faults.append(("schema_version", f"{found!r} is not supported; this program reads version {SCHEMA_VERSION}."))
+        faults.append(
+            ("schema_version", f"{found!r} is not supported; this program reads version {SCHEMA_VERSION}.")
+        )
     for name in ("job_id", "code_version"):
         if not isinstance(value.get(name), str):
             faults.append((name, "A text is expected."))

@@ -1,4 +1,6 @@
-"""Marks how an output differs from what it is compared with: field by field for JSON objects, else token by token."""
+"""Marks how an output differs from what it is compared with: field by field for JSON objects, else token by
+token.
+"""
 
 import difflib
 import json
@@ -15,8 +17,11 @@ from evaluation.engine.scoring.json_output import strip_outer_fence
 from registry.admin.visible_text import visible_text
 
 MAX_DIFF_TOKENS: Final = 2000
-"""Longer texts are shown without marks: the comparison takes time that grows with the product of the lengths."""
+"""Longer texts are shown without marks: the comparison takes time that grows with the product of the
+lengths.
+"""
 
+EMPTY: Final = SafeString("")
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN: Final = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s+|[^\w\s]")
 
@@ -28,8 +33,8 @@ class FieldCell:
     Attributes:
         name: Key, or dotted path.
         value: The value as marked HTML; empty when missing.
-        mark: "same", "different", "missing" (the output lacks it), "extra" (only the output has it) or "plain" (there is
-            nothing to compare with).
+        mark: "same", "different", "missing" (the output lacks it), "extra" (only the output has it) or
+            "plain" (there is nothing to compare with).
     """
 
     name: SafeString
@@ -42,7 +47,7 @@ class Comparison:
     """An output made ready for the page: either `fields` or `text` is filled."""
 
     fields: tuple[FieldCell, ...] = ()
-    text: SafeString = SafeString("")
+    text: SafeString = EMPTY
     is_same: bool = False
 
 
@@ -54,8 +59,8 @@ def compare_outputs(
     Args:
         output: What the model wrote.
         anchor: What it is compared with (the reference, or another form's output); None without any.
-        scored_fields: The scorer's findings by field. They decide over right and wrong where they speak, since the
-            suite's normalisers may take "Urgent" and "urgent" for the same.
+        scored_fields: The scorer's findings by field. They decide over right and wrong where they speak,
+            since the suite's normalisers may take "Urgent" and "urgent" for the same.
     """
     value, expected = _object_of(output), _object_of(anchor or "")
     if value is not None and (anchor is None or expected is not None):
@@ -67,7 +72,9 @@ def compare_outputs(
 
 
 def mark_tokens(output: str, anchor: str) -> SafeString:
-    """The output with the tokens that the anchor lacks in <ins>, and those that only the anchor has in <del>."""
+    """The output with the tokens that the anchor lacks in <ins>, and those that only the anchor has in
+    <del>.
+    """
     ours, theirs = _TOKEN.findall(output), _TOKEN.findall(anchor)
     if len(ours) > MAX_DIFF_TOKENS or len(theirs) > MAX_DIFF_TOKENS:
         return visible_text(output)

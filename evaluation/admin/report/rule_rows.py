@@ -1,18 +1,25 @@
-"""The rule table of a report: numbers as text, and the place of value, interval and threshold on a small bar."""
+"""The rule table of a report: numbers as text, and the place of value, interval and threshold on a small
+bar.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
+NO_VALUE: Final = "\u2013"
 BAR_WIDTH: Final = 168.0
 _BAR_MARGIN: Final = 8.0
+_ORDER: Final = {"failed": 0, "inconclusive": 1, "passed": 2, "skipped": 3}
 _PADDING_FRACTION: Final = 0.15
 """Room left on each side of the shown values, as a fraction of their span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalBar:
-    """Horizontal places (SVG units, 0 to `BAR_WIDTH`) of what a bar shows; None where there is nothing to show."""
+    """Horizontal places (SVG units, 0 to `BAR_WIDTH`) of what a bar shows; None where there is nothing to
+    show.
+    """
 
     observed: float | None
     low: float | None
@@ -40,24 +47,34 @@ class RuleRow:
     interval: str
     interval_method: str
     num_examples: str
+    p_value: str
     explanation: str
     num_example_ids: int
+    query: str
     bar: IntervalBar | None
 
 
-def build_rule_rows(rules: Sequence[Mapping[str, Any]]) -> tuple[RuleRow, ...]:
-    """The lines of a decision's rules, each followed by its parts."""
-    return tuple(row for rule in rules for row in _rows_of(rule))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleGroup:
+    """A rule's line, followed by those of its parts."""
+
+    rows: tuple[RuleRow, ...]
+
+
+def build_rule_groups(rules: Sequence[Mapping[str, Any]]) -> tuple[RuleGroup, ...]:
+    """The lines of a decision's rules, those that failed first, those that were skipped last."""
+    groups = [RuleGroup(rows=tuple(_rows_of(rule))) for rule in rules]
+    return tuple(sorted(groups, key=lambda group: _ORDER.get(group.rows[0].outcome, len(_ORDER))))
 
 
 def format_number(value: float | None) -> str:
-    """Three decimals; an en dash for None.
+    """Three decimals; a dash for None.
 
     >>> format_number(0.91666)
     '0.917'
     """
     if value is None:
-        return "–"
+        return NO_VALUE
     return f"{value:.0f}" if float(value).is_integer() and abs(value) >= 10 else f"{value:.3f}"
 
 
@@ -90,13 +107,15 @@ def build_bar(
 
 
 def _rows_of(rule: Mapping[str, Any]) -> Iterator[RuleRow]:
-    yield _row(rule, str(rule.get("rule", "")), is_part=False)
+    name = str(rule.get("rule", ""))
+    yield _row(rule, name, urlencode({"rule": name}), is_part=False)
     for part in rule.get("parts") or ():
-        yield _row(part, str(part.get("name", "")), is_part=True)
+        part_name = str(part.get("name", ""))
+        yield _row(part, part_name, urlencode({"rule": name, "part": part_name}), is_part=True)
 
 
-def _row(result: Mapping[str, Any], name: str, *, is_part: bool) -> RuleRow:
-    interval = result.get("interval")
+def _row(result: Mapping[str, Any], name: str, query: str, *, is_part: bool) -> RuleRow:
+    interval, p_value = result.get("interval"), result.get("p_value")
     num_examples = result.get("num_examples")
     return RuleRow(
         name=name,
@@ -104,10 +123,12 @@ def _row(result: Mapping[str, Any], name: str, *, is_part: bool) -> RuleRow:
         outcome=str(result.get("outcome", "")),
         observed=format_number(result.get("observed")),
         threshold=format_number(result.get("threshold")),
-        interval=f"{format_number(interval[0])} … {format_number(interval[1])}" if interval else "–",
+        interval=f"{format_number(interval[0])} … {format_number(interval[1])}" if interval else NO_VALUE,
         interval_method=str(result.get("interval_method") or ""),
-        num_examples="–" if num_examples is None else str(num_examples),
+        num_examples=NO_VALUE if num_examples is None else str(num_examples),
+        p_value="" if p_value is None else f"{p_value:.3g}",
         explanation=str(result.get("explanation") or ""),
         num_example_ids=len(result.get("example_ids") or ()),
+        query=query,
         bar=build_bar(result.get("observed"), interval, result.get("threshold")),
     )

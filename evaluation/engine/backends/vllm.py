@@ -142,8 +142,10 @@ class VllmBackend:
         if not prompts:
             return []
 
-        def progress_bar(**kwargs: Any) -> "_ProgressBar":
-            return _ProgressBar(on_progress, **kwargs)
+        def progress_bar(*items: Any, **kwargs: Any) -> Any:
+            # vLLM also wraps the list of prompts in a bar while it queues them, which takes no time worth
+            # telling.
+            return tqdm(*items, disable=True) if items else _ProgressBar(on_progress, **kwargs)
 
         outputs: list[RequestOutput] = self._llm.generate(
             prompts, params, lora_request=self._lora_request, use_tqdm=progress_bar

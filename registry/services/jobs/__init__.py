@@ -1,7 +1,7 @@
 """Changes to jobs: queueing, the life of one attempt, and recovery from lost workers.
 
-Every change of state is a compare-and-set on the old state (and, while an attempt runs, on its claim), follows the
-table `JOB_TRANSITIONS`, and leaves an audit row and a `state` event.
+Every change of state is a compare-and-set on the old state (and, while an attempt runs, on its claim),
+follows the table `JOB_TRANSITIONS`, and leaves an audit row and a `state` event.
 """
 
 from registry.services.jobs.attempts import (

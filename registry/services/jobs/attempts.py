@@ -152,7 +152,8 @@ def fail_job(
 ) -> Job:
     """Ends the attempt with a failure; an infrastructure failure with attempts left puts the job back.
 
-    The first retry is sent at once, later ones by the scheduler's next look, so that a lasting fault does not spin.
+    The first retry is sent at once, later ones by the scheduler's next look, so that a lasting fault does
+    not spin.
 
     Args:
         claim: The attempt.
@@ -178,7 +179,9 @@ def fail_job(
     close_attempt(job=job, claim=claim.claim, outcome=outcome, now=now, failure=failure)
     num_spent = count_spent_attempts(job)
     if job.is_cancel_requested:
-        return _change_claimed(claim, JobState.CANCELLED, "Cancelled.", {**end_columns(now), "failure": failure})
+        return _change_claimed(
+            claim, JobState.CANCELLED, "Cancelled.", {**end_columns(now), "failure": failure}
+        )
     if failure_class == FailureClass.INFRASTRUCTURE and num_spent < job.max_attempts:
         text = f"Attempt {claim.attempt} failed ({code}); it will be tried again: {message}"
         job = _change_claimed(claim, JobState.QUEUED, text, {**requeue_columns(now), "failure": failure})

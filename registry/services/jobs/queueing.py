@@ -31,7 +31,9 @@ logger = logging.getLogger(__name__)
 def compute_cache_key(
     *, kind: str, code_version: str, inputs: Mapping[str, Any], config: Mapping[str, Any]
 ) -> str:
-    """Returns the digest that names a step's result: equal inputs, configuration and code give equal results."""
+    """Returns the digest that names a step's result: equal inputs, configuration and code give equal
+    results.
+    """
     return digest_json({"kind": str(kind), "code_version": code_version, "inputs": inputs, "config": config})
 
 
@@ -49,8 +51,8 @@ def enqueue_job(
 ) -> Job:
     """Returns the job that does this work: one that succeeded before, one that is under way, or a new one.
 
-    The message to the workers leaves after the commit; when the broker is down the scheduler sends it later. The
-    caller has checked that the actor may ask for the work.
+    The message to the workers leaves after the commit; when the broker is down the scheduler sends it
+    later. The caller has checked that the actor may ask for the work.
 
     Args:
         kind: A `JobKind`.
@@ -101,7 +103,8 @@ def send_job(*, job_id: UUID, queue: str) -> bool:
 
 @transaction.atomic
 def request_cancel(*, job: Job, actor: Actor) -> Job:
-    """Cancels a waiting job at once, and asks the worker of a running one to stop it. An ended job stays as it is.
+    """Cancels a waiting job at once, and asks the worker of a running one to stop it. An ended job stays as
+    it is.
 
     Raises:
         ScopeError: the actor may not submit.
@@ -137,13 +140,14 @@ def cancel_job(*, job_id: UUID, actor: Actor) -> Job:
 
     Raises:
         NotFoundError: there is no such job.
-        ScopeError: the actor may not submit, or is limited to named adapters: a job may serve several of them.
+        ScopeError: the actor may not submit, or is limited to named adapters: a job may serve several of
+            them.
     """
     actor.require(TokenScope.SUBMIT)
     if actor.adapter_names is not None:
         raise ScopeError(
             "adapter-out-of-scope",
-            "The token is limited to named adapters and a job may serve others too; cancel the submission instead.",
+            "The token is limited to named adapters and a job may serve others too; cancel the submission.",
         )
     job = Job.objects.filter(pk=job_id).first()
     if job is None:
@@ -154,8 +158,8 @@ def cancel_job(*, job_id: UUID, actor: Actor) -> Job:
 def resend_waiting_jobs(*, now: datetime) -> int:
     """Sends the ids of jobs that have waited long while their queue holds fewer messages than jobs wait.
 
-    A message is lost when the broker was down at the commit, or lost its data. A queue that is merely long holds a
-    message for every waiting job, and nothing is added to it.
+    A message is lost when the broker was down at the commit, or lost its data. A queue that is merely long
+    holds a message for every waiting job, and nothing is added to it.
 
     Returns:
         How many messages were sent.

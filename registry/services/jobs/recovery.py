@@ -21,7 +21,8 @@ def requeue_lapsed_jobs(*, now: datetime) -> int:
 
 
 def requeue_jobs_of_worker(*, worker: str) -> int:
-    """Takes back the jobs that a worker of this name was running before it was started anew; returns how many.
+    """Takes back the jobs that a worker of this name was running before it was started anew; returns how
+    many.
 
     Only the worker itself may ask for it, at its start and before it takes a job.
     """

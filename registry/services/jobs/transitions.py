@@ -26,7 +26,8 @@ def change_job_state(
     claim: UUID | None = None,
     columns: Mapping[str, Any] | None = None,
 ) -> Job | None:
-    """Moves a job from one state to another if it still is in the first (and under `claim`, when one is given).
+    """Moves a job from one state to another if it still is in the first (and under `claim`, when one is
+    given).
 
     Call it inside a transaction: the audit row and the event belong to the change.
 
@@ -38,7 +39,10 @@ def change_job_state(
     """
     if to_state not in JOB_TRANSITIONS[from_state]:
         raise IllegalTransition(
-            "illegal-transition", object_name=f"job {job_id}", from_state=str(from_state), to_state=str(to_state)
+            "illegal-transition",
+            object_name=f"job {job_id}",
+            from_state=str(from_state),
+            to_state=str(to_state),
         )
     rows = Job.objects.filter(pk=job_id, state=from_state)
     if claim is not None:
@@ -54,12 +58,16 @@ def change_job_state(
         after={"state": str(to_state), "attempt": job.attempt},
         reason=storable_text(message),
     )
-    append_events(job=job, events=[JobEventRecord(at=timezone.now(), type=JobEventType.STATE, message=message)])
+    append_events(
+        job=job, events=[JobEventRecord(at=timezone.now(), type=JobEventType.STATE, message=message)]
+    )
     return job
 
 
 def append_events(*, job: Job, events: Sequence[JobEventRecord]) -> None:
-    """Stores events under the next sequence numbers; the raised counter is the lock that orders two writers."""
+    """Stores events under the next sequence numbers; the raised counter is the lock that orders two
+    writers.
+    """
     Job.objects.filter(pk=job.pk).update(next_event_sequence=F("next_event_sequence") + len(events))
     job.refresh_from_db(fields=["next_event_sequence"])
     first = job.next_event_sequence - len(events)
@@ -107,4 +115,3 @@ def end_columns(now: datetime) -> dict[str, Any]:
 def requeue_columns(now: datetime) -> dict[str, Any]:
     """Columns of a job that waits for its next attempt."""
     return {"claim": None, "worker": "", "heartbeat_at": None, "enqueued_at": now, "fraction": 0.0}
-

@@ -1,4 +1,4 @@
-"""Builds tiny base models, adapters and safetensors files by hand, without torch: shapes are what the checks read."""
+"""Builds tiny base models, adapters and safetensors files by hand, without torch: checks read only shapes."""
 
 import json
 import struct
@@ -40,7 +40,9 @@ def write_tensors(path: Path, tensors: Shapes, metadata: Mapping[str, str] | Non
     return write_raw(path, header, bytes(position))
 
 
-def llama_shapes(*, num_layers: int = NUM_LAYERS, hidden: int = HIDDEN, is_tied: bool = True) -> dict[str, Any]:
+def llama_shapes(
+    *, num_layers: int = NUM_LAYERS, hidden: int = HIDDEN, is_tied: bool = True
+) -> dict[str, Any]:
     """Return the tensors of a tiny Llama in bf16."""
     shapes: dict[str, Any] = {"model.embed_tokens.weight": ("BF16", (VOCAB, hidden))}
     for layer in range(num_layers):

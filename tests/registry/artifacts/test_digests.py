@@ -44,7 +44,9 @@ def test_canonical_json_refuses_what_json_cannot_say(value: object) -> None:
     assert caught.value.code == "json-not-canonical"
 
 
-@pytest.mark.parametrize("text", ["", ABC.upper(), ABC[:-1], ABC + "0", ABC + "\n", "sha256:" + ABC, "../" + ABC[3:], None])
+@pytest.mark.parametrize(
+    "text", ["", ABC.upper(), ABC[:-1], ABC + "0", ABC + "\n", "sha256:" + ABC, "../" + ABC[3:], None]
+)
 def test_only_64_lowercase_hex_digits_are_a_digest(text: object) -> None:
     assert not is_sha256(text)
     if isinstance(text, str):

@@ -8,7 +8,16 @@ from registry.artifacts.json_files import JsonFileError, load_json_object, read_
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"[]", b"{", b'{"a":NaN}', b'{"a":1,"a":2}', b'{"a":' + b"[" * 100_000, b"\xff{}", b'{"a":-Infinity}'],
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"a":NaN}',
+        b'{"a":1,"a":2}',
+        b'{"a":' + b"[" * 100_000,
+        b"\xff{}",
+        b'{"a":-Infinity}',
+    ],
 )
 def test_anything_but_a_strict_object_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.json"

@@ -47,8 +47,16 @@ def test_json_round_trip(files: list[ArtifactFile]) -> None:
 def test_any_change_changes_the_digest(files: list[ArtifactFile]) -> None:
     first, *rest = files
     manifest = ArtifactManifest.of(files)
-    assert ArtifactManifest.of([ArtifactFile(first.path, first.size_bytes + 1, first.sha256), *rest]).digest != manifest.digest
-    assert ArtifactManifest.of([ArtifactFile("other-" + first.path, first.size_bytes, first.sha256), *rest]).digest != manifest.digest
+    assert (
+        ArtifactManifest.of([ArtifactFile(first.path, first.size_bytes + 1, first.sha256), *rest]).digest
+        != manifest.digest
+    )
+    assert (
+        ArtifactManifest.of(
+            [ArtifactFile("other-" + first.path, first.size_bytes, first.sha256), *rest]
+        ).digest
+        != manifest.digest
+    )
 
 
 def test_every_fault_is_named() -> None:

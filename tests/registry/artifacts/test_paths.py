@@ -7,7 +7,14 @@ from registry.artifacts.paths import check_path, check_paths, is_safe_path
 
 @pytest.mark.parametrize(
     "path",
-    ["adapter_config.json", "checkpoint-39/model.safetensors", "optimizer (8).pt", "数据.jsonl", ".gitignore", "a/.b/c"],
+    [
+        "adapter_config.json",
+        "checkpoint-39/model.safetensors",
+        "optimizer (8).pt",
+        "数据.jsonl",
+        ".gitignore",
+        "a/.b/c",
+    ],
 )
 def test_usual_names_are_valid(path: str) -> None:
     assert check_path(path) == []

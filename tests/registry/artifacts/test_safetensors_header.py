@@ -26,7 +26,11 @@ def code_of(path: Path) -> str:
 
 def test_reads_what_the_reference_library_writes(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
-    arrays = {"x": np.zeros((2, 3), np.float32), "y": np.zeros((), np.float16), "empty": np.zeros((0, 4), np.int8)}
+    arrays = {
+        "x": np.zeros((2, 3), np.float32),
+        "y": np.zeros((), np.float16),
+        "empty": np.zeros((0, 4), np.int8),
+    }
     save_file(arrays, path, metadata={"format": "np"})
     header = read_header(path)
     assert {name: (info.dtype, info.shape) for name, info in header.tensors.items()} == {
@@ -118,7 +122,10 @@ def test_padding_after_the_header_is_allowed(tmp_path: Path) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(content=st.binary(max_size=200), start=st.sampled_from([b"", b'{"a":{', b'{"a":{"dtype":"F32","shape":[2],']))
+@given(
+    content=st.binary(max_size=200),
+    start=st.sampled_from([b"", b'{"a":{', b'{"a":{"dtype":"F32","shape":[2],']),
+)
 def test_random_bytes_never_raise_anything_else(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, start: bytes
 ) -> None:
@@ -128,4 +135,4 @@ def test_random_bytes_never_raise_anything_else(
     try:
         read_header(path)
     except SafetensorsError as error:
-        assert error.code.startswith("safetensors-")  # noqa: PT017
+        assert error.code.startswith("safetensors-")

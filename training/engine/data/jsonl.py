@@ -47,18 +47,18 @@ class Example:
         return last.content if last.role == "assistant" else None
 
 
-def locate_jsonl(path: Path, *names: str) -> Path:
-    """Return ``path`` itself when it is a file, else the first of ``names`` in the folder.
+def list_jsonl_files(path: Path) -> tuple[Path, ...]:
+    """Return ``path`` itself when it is a file, else the ``*.jsonl`` files of the folder, sorted by name.
 
     Raises:
-        DataInvalid: ``data-file-missing``.
+        DataInvalid: ``data-file-missing`` when there is none.
     """
     if path.is_file():
-        return path
-    for name in names:
-        if (path / name).is_file():
-            return path / name
-    raise DataInvalid("data-file-missing", f"{path.name} holds none of {', '.join(names)}.")
+        return (path,)
+    files = tuple(sorted(path.glob("*.jsonl")))
+    if not files:
+        raise DataInvalid("data-file-missing", f"The input {path.name} holds no .jsonl file.")
+    return files
 
 
 def read_rows(path: Path) -> list[tuple[int, dict[str, Any]]]:

@@ -1,4 +1,6 @@
-"""kind "check": is the adapter sound, and does it fit its base model. A faulty adapter is a succeeded check."""
+"""kind "check": is the adapter sound, and does it fit its base model. A faulty adapter is a succeeded
+check.
+"""
 
 from registry.artifacts.adapter_check import TargetForm, check_adapter
 from workers.job.events import EventWriter

@@ -16,7 +16,7 @@ from workers.scheduler import run_turn
 class Command(BaseCommand):
     """Runs until SIGTERM or SIGINT."""
 
-    help = "Puts back lost jobs, sends lost messages, starts the next steps of runs, and cleans up, until SIGTERM."
+    help = "Puts back lost jobs, sends lost messages, starts next steps and cleans up, until SIGTERM."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Does a turn every few seconds until it is told to stop."""

@@ -1,0 +1,161 @@
+"""Training runs. A run's page shows its curves, its configuration and what its job said."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from unfold.views import ChangeList
+
+from registry.admin.base import ReadOnlyAdmin, actor_of
+from registry.admin.visible_text import visible_text
+from registry.choices import ACTIVE_JOB_STATES, JobEventType, TokenScope
+from registry.errors import AssayError
+from registry.models import Job, JobEvent
+from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
+from training.choices import ACTIVE_TRAINING_STATES
+from training.errors import TrainingNotFound
+from training.models import MetricPoint, TrainingRun
+from training.selectors.runs import get_curves, get_training_run
+from training.services.runs import cancel_training_run
+
+TEMPLATE: Final = "admin/training/trainingrun/report.html"
+NUM_SHOWN_EVENTS: Final = 200
+
+
+class RunChangeList(ChangeList):  # type: ignore[misc]
+    """The list of runs, whose lines lead to the page with the curves."""
+
+    def url_for_result(self, result: TrainingRun) -> str:
+        """The address of the run's page."""
+        return reverse("admin:training_trainingrun_report", args=(result.pk,))
+
+
+@admin.register(TrainingRun)
+class TrainingRunAdmin(ReadOnlyAdmin):
+    """Training runs and their pages."""
+
+    list_display = ("name", "base_model", "state", "created_at", "finished_at", "created_by")
+    list_filter = ("state", "base_model")
+    search_fields = ("name", "id", "artifact__digest")
+    ordering = ("-created_at",)
+    list_select_related = ("base_model", "created_by")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list whose lines lead to the page with the curves."""
+        return RunChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        """The page's addresses before Django's own, whose last pattern takes everything."""
+        routes = (
+            ("", self.show_report, "report"),
+            ("status/", self.show_status, "status"),
+            ("cancel/", self.cancel, "cancel"),
+        )
+        own = [
+            path(
+                f"<uuid:run_id>/report/{route}",
+                self.admin_site.admin_view(view),
+                name=f"training_trainingrun_{name}",
+            )
+            for route, view, name in routes
+        ]
+        return own + list(super().get_urls())
+
+    def show_report(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+        """The page of one run."""
+        run = self._visible_run(request, run_id)
+        job = _active_job(run)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Training of {run.name}",
+            "opts": self.opts,
+            "is_fullwidth": "1",
+            "run": run,
+            "job": job,
+            "job_percent": round(100 * job.fraction) if job else 0,
+            "charts": build_charts(get_curves(run)),
+            "chart_size": {"width": WIDTH, "height": HEIGHT, "left": MARGIN_LEFT, "right": WIDTH - MARGIN_RIGHT},
+            "config_rows": tuple(_flat_rows(run.config)),
+            "value_rows": tuple(_flat_rows(run.values)),
+            "events": _shown_events(run),
+            "user_may_cancel": run.state in ACTIVE_TRAINING_STATES
+            and actor_of(request).has_scope(TokenScope.SUBMIT),
+        }
+        return render(request, TEMPLATE, context)
+
+    def show_status(self, request: HttpRequest, run_id: uuid.UUID) -> JsonResponse:
+        """How far the run is, for the page's script."""
+        run = self._visible_run(request, run_id)
+        job = _active_job(run)
+        shown = None
+        if job is not None:
+            shown = {
+                "kind": job.kind,
+                "state": job.state,
+                "fraction": job.fraction,
+                "message": job.message,
+            }
+        return JsonResponse({"state": run.state, "is_final": job is None, "job": shown})
+
+    def cancel(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+        """Ends the run."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        run = self._visible_run(request, run_id)
+        try:
+            cancel_training_run(run=run, actor=actor_of(request))
+            messages.success(request, "The training run was cancelled.")
+        except AssayError as error:
+            messages.error(request, error.detail)
+        return redirect("admin:training_trainingrun_report", run_id=run.pk)
+
+    def _visible_run(self, request: HttpRequest, run_id: uuid.UUID) -> TrainingRun:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            return get_training_run(run_id)
+        except TrainingNotFound as error:
+            raise Http404 from error
+
+
+@admin.register(MetricPoint)
+class MetricPointAdmin(ReadOnlyAdmin):
+    """Single points of curves, for looking up."""
+
+    list_display = ("run", "name", "step", "value")
+    list_filter = ("name",)
+    search_fields = ("run__name", "run__id")
+    ordering = ("-run__created_at", "name", "step")
+    list_select_related = ("run",)
+    show_full_result_count = False
+
+
+def _active_job(run: TrainingRun) -> Job | None:
+    job = run.job
+    return job if job is not None and job.state in ACTIVE_JOB_STATES else None
+
+
+def _flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested settings as (dotted name, value) rows."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat_rows(value, f"{prefix}{name}.")
+        elif isinstance(value, list | tuple):
+            yield f"{prefix}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{prefix}{name}", "-" if value is None else str(value)
+
+
+def _shown_events(run: TrainingRun) -> list[dict[str, object]]:
+    if run.job is None:
+        return []
+    events = JobEvent.objects.filter(job=run.job).exclude(type=JobEventType.METRIC).order_by("-sequence")
+    return [
+        {"at": event.at, "level": event.level or event.type, "message": visible_text(event.message)}
+        for event in reversed(events[:NUM_SHOWN_EVENTS])
+    ]

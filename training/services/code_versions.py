@@ -1,0 +1,3 @@
+"""Version of the code behind training jobs; part of their cache key."""
+
+TRAIN = "train@1"

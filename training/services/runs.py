@@ -1,0 +1,302 @@
+"""Training runs: begins and cancels them, and lets them follow their job.
+
+A run's state, curves and result are copied from its job whenever somebody looks; nothing is kept in memory in
+between, and looking twice changes nothing.
+"""
+
+import functools
+import logging
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from registry.choices import TRAINING_ROLES, DatasetRole, FailureClass, JobKind, JobState, TokenScope
+from registry.errors import AssayError, Fault, IllegalTransition
+from registry.models import BaseModel, DatasetVersion, Job
+from registry.selectors.base_models import get_base_model
+from registry.selectors.datasets import get_dataset_version
+from registry.selectors.jobs import list_metric_points
+from registry.services.actors import SYSTEM, Actor
+from registry.services.audit import record_audit
+from registry.services.jobs import enqueue_job, request_cancel
+from registry.services.lookups import look_up
+from registry.services.names import find_name_fault
+from training.choices import ACTIVE_TRAINING_STATES, TRAINING_TRANSITIONS, TrainingRunState
+from training.engine.config import TrainingConfig
+from training.engine.errors import ConfigInvalid
+from training.errors import TrainingConflict, TrainingInvalid
+from training.models import MetricPoint, TrainingRun
+from training.selectors.runs import get_training_run, list_active_run_ids, list_run_ids_of_job
+from training.services.code_versions import TRAIN
+
+logger = logging.getLogger(__name__)
+
+DATA_FILE = "data.jsonl"
+MAX_METRIC_NAME_CHARACTERS = 48
+_HELD_OUT_ROLES = (DatasetRole.HOLDOUT, DatasetRole.TRAIN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRequest:
+    """What a client asks for.
+
+    Attributes:
+        name: For people; need not be unique.
+        base_model_name: A registered base model.
+        datasets: "name@number" of training and general datasets.
+        holdout: "name@number" of a dataset for the held-out loss; None leaves it out.
+        config: As in `training.engine.config.TrainingConfig`; missing keys take their defaults.
+    """
+
+    name: str
+    base_model_name: str
+    datasets: Sequence[str]
+    holdout: str | None
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    base_model: BaseModel
+    datasets: list[DatasetVersion]
+    holdout: DatasetVersion | None
+    config: TrainingConfig
+
+
+def create_training_run(*, request: TrainingRequest, actor: Actor) -> TrainingRun:
+    """Begins a training run. The same data, base and configuration again is a look-up of the earlier job's
+    result.
+
+    Raises:
+        ScopeError: the actor may not submit.
+        TrainingInvalid: with every fault at once (code `training-run-invalid`).
+    """
+    actor.require(TokenScope.SUBMIT)
+    inputs = _require_valid(request)
+    config = inputs.config.to_json()
+    with transaction.atomic():
+        job = enqueue_job(
+            kind=JobKind.TRAIN,
+            inputs=_job_inputs(inputs),
+            config=config,
+            code_version=TRAIN,
+            subject=f"{request.name} on {inputs.base_model}",
+            actor=actor,
+        )
+        run = TrainingRun.objects.create(
+            name=request.name,
+            base_model=inputs.base_model,
+            holdout=inputs.holdout,
+            config=config,
+            job=job,
+            created_by=actor.user,
+        )
+        run.datasets.set(inputs.datasets)
+        record_audit(
+            actor=actor,
+            action="training.create",
+            target=run,
+            after={"name": run.name, "datasets": [str(item) for item in inputs.datasets], "job": str(job.pk)},
+        )
+    follow_job(run_id=run.pk)
+    return get_training_run(run.pk)
+
+
+def cancel_training_run(*, run: TrainingRun, actor: Actor) -> TrainingRun:
+    """Ends a run; its job is cancelled unless another run waits for it too.
+
+    Raises:
+        ScopeError: the actor may not submit.
+        TrainingConflict: the run has come to its end.
+    """
+    actor.require(TokenScope.SUBMIT)
+    with transaction.atomic():
+        locked = TrainingRun.objects.select_for_update().get(pk=run.pk)
+        if locked.state not in ACTIVE_TRAINING_STATES:
+            raise TrainingConflict("training-run-final", state=locked.state)
+        _move(locked, TrainingRunState.CANCELLED, actor, finished_at=timezone.now())
+        if locked.job is not None and not _is_awaited(locked.job):
+            request_cancel(job=locked.job, actor=actor)
+    return get_training_run(run.pk)
+
+
+def follow_job(*, run_id: uuid.UUID) -> None:
+    """Copies what the run's job has done since the last look. An unknown id is nothing."""
+    run = TrainingRun.objects.select_related("job").filter(pk=run_id).first()
+    if run is None or run.state not in ACTIVE_TRAINING_STATES:
+        return
+    try:
+        with transaction.atomic():
+            locked = TrainingRun.objects.select_for_update().get(pk=run_id)
+            if locked.state in ACTIVE_TRAINING_STATES:
+                _copy_job(locked, run.job)
+    except IllegalTransition:
+        logger.info("training run %s was updated by another process", run_id)
+
+
+def on_job_finished(*, job_id: uuid.UUID) -> None:
+    """Updates the runs of a job that came to its end. A job that belongs to no run is nothing."""
+    for run_id in list_run_ids_of_job(job_id):
+        follow_job(run_id=run_id)
+
+
+def reconcile_all() -> None:
+    """Updates every run that has not ended; what one run raises is logged and does not stop the others."""
+    for run_id in list_active_run_ids():
+        try:
+            follow_job(run_id=run_id)
+        except (AssayError, DatabaseError, OSError):
+            logger.exception("training run %s could not be updated; it is tried again", run_id)
+
+
+def _is_awaited(job: Job) -> bool:
+    return TrainingRun.objects.filter(job=job, state__in=ACTIVE_TRAINING_STATES).exists()
+
+
+def _require_valid(request: TrainingRequest) -> _Inputs:
+    faults: list[Fault] = []
+    if (fault := find_name_fault(request.name, where="/name")) is not None:
+        faults.append(fault)
+    base_model = look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
+    datasets = [
+        _find_dataset(faults, reference, f"/datasets/{index}", TRAINING_ROLES)
+        for index, reference in enumerate(dict.fromkeys(request.datasets))
+    ]
+    if not request.datasets:
+        message = "Name at least one training dataset."
+        faults.append(Fault(code="datasets-missing", message=message, where="/datasets"))
+    holdout = None
+    if request.holdout is not None:
+        holdout = _find_dataset(faults, request.holdout, "/holdout", _HELD_OUT_ROLES)
+    config = _read_config(faults, request.config)
+    if faults or base_model is None or config is None:
+        raise TrainingInvalid("training-run-invalid", faults=faults)
+    return _Inputs(
+        base_model=base_model,
+        datasets=[item for item in datasets if item is not None],
+        holdout=holdout,
+        config=config,
+    )
+
+
+def _find_dataset(
+    faults: list[Fault], reference: str, where: str, roles: Sequence[str]
+) -> DatasetVersion | None:
+    version = look_up(faults, where, functools.partial(get_dataset_version, reference, where=where))
+    if version is not None and version.dataset.role not in roles:
+        message = f"{version} has role {version.dataset.role!r}; {' or '.join(roles)} is needed here."
+        faults.append(Fault(code="dataset-role-differs", message=message, where=where))
+        return None
+    return version
+
+
+def _read_config(faults: list[Fault], config: Mapping[str, Any]) -> TrainingConfig | None:
+    try:
+        return TrainingConfig.from_json(config)
+    except ConfigInvalid as error:
+        for fault in error.faults:
+            where = f"/config/{fault.where.replace('.', '/')}"
+            faults.append(
+                Fault(code=fault.code, message=fault.message, where=where, remedy=fault.remedy or None)
+            )
+    return None
+
+
+def _job_inputs(inputs: _Inputs) -> dict[str, Any]:
+    files = {f"{item}.jsonl": {"artifact": item.artifact_id, "path": DATA_FILE} for item in inputs.datasets}
+    job_inputs: dict[str, Any] = {
+        "base_model": {"artifact": inputs.base_model.artifact_id},
+        "training_data": {"files": dict(sorted(files.items()))},
+    }
+    if inputs.holdout is not None:
+        job_inputs["holdout"] = {"artifact": inputs.holdout.artifact_id}
+    return job_inputs
+
+
+def _copy_job(run: TrainingRun, job: Job | None) -> None:
+    if job is None:
+        failure = _failure("job-missing", "The run's job does not exist any more.")
+        _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=timezone.now())
+        return
+    _copy_metrics(run, job)
+    match job.state:
+        case JobState.QUEUED | JobState.RUNNING:
+            if run.state != job.state:
+                _move(run, job.state, SYSTEM)
+        case JobState.SUCCEEDED if job.output_artifact_id is None:
+            failure = _failure("adapter-missing", f"Job {job.pk} succeeded without an adapter.")
+            _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=job.finished_at)
+        case JobState.SUCCEEDED:
+            _move(
+                run,
+                TrainingRunState.SUCCEEDED,
+                SYSTEM,
+                artifact_id=job.output_artifact_id,
+                values=job.values,
+                finished_at=job.finished_at,
+            )
+        case JobState.FAILED:
+            failure = job.failure or _failure("job-failed", f"Job {job.pk} failed.")
+            _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=job.finished_at)
+        case JobState.CANCELLED:
+            _move(run, TrainingRunState.CANCELLED, SYSTEM, finished_at=job.finished_at)
+
+
+def _copy_metrics(run: TrainingRun, job: Job) -> None:
+    """Copies new points. A repeated attempt measures the same steps again; its values take the place of the
+    old ones.
+    """
+    rows = list_metric_points(job=job, after=run.num_synced_events)
+    points = {
+        (row.step, name): MetricPoint(run=run, step=row.step, name=name, value=float(value))
+        for row in rows
+        for name, value in row.values.items()
+        if _is_point(row.step, name, value)
+    }
+    if not rows:
+        return
+    MetricPoint.objects.bulk_create(
+        points.values(),
+        update_conflicts=True,
+        unique_fields=["run", "step", "name"],
+        update_fields=["value"],
+        batch_size=200,
+    )
+    run.num_synced_events = rows[-1].sequence
+    run.save(update_fields=["num_synced_events"])
+
+
+def _is_point(step: int, name: str, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number and step >= 0 and len(name) <= MAX_METRIC_NAME_CHARACTERS
+
+
+def _move(run: TrainingRun, to_state: str, actor: Actor, **columns: Any) -> None:
+    from_state = run.state
+    facts: dict[str, Any] = {
+        "object_name": f"Training run {run.pk}",
+        "from_state": from_state,
+        "to_state": to_state,
+    }
+    if to_state not in TRAINING_TRANSITIONS[from_state]:
+        raise IllegalTransition("illegal-transition", **facts)
+    changed = TrainingRun.objects.filter(pk=run.pk, state=from_state).update(state=to_state, **columns)
+    if not changed:
+        raise IllegalTransition("state-changed", **facts)
+    run.state = to_state
+    record_audit(
+        actor=actor,
+        action=f"training.{to_state}",
+        target=run,
+        before={"state": from_state},
+        after={"state": to_state},
+    )
+
+
+def _failure(code: str, message: str) -> dict[str, Any]:
+    return {"failure_class": FailureClass.INTERNAL, "code": code, "message": message, "details": []}
