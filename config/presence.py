@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import redis
 from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 PRESENCE_TTL_SECONDS = 15
 ANNOUNCE_EVERY_SECONDS = 4.0
@@ -52,6 +54,7 @@ def connect_redis() -> "redis.Redis":
         socket_timeout=_CONNECT_TIMEOUT_SECONDS,
         socket_connect_timeout=_CONNECT_TIMEOUT_SECONDS,
         decode_responses=True,
+        retry=Retry(NoBackoff(), retries=1),
     )
 
 
@@ -67,7 +70,7 @@ def list_present() -> list[Presence]:
         values = client.mget(keys) if keys else []
     finally:
         client.close()
-    return [_read(value) for value in values if value is not None]
+    return [_read(str(value)) for value in values if value is not None]
 
 
 class Announcer:

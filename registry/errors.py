@@ -114,7 +114,7 @@ class ConflictError(AssayError):
         "upload-offset-mismatch": "The next chunk must begin at byte {received_bytes}.",
         "upload-busy": "Another request is writing the same file at this moment; try again.",
         "channel-name-taken": "There is a channel {name!r} already, with form {form!r}.",
-        "base-model-name-taken": "Base model {name!r} has other bytes (artifact {artifact}); choose a new name.",
+        "base-model-name-taken": "Base model {name!r} has other bytes (artifact {artifact}).",
         "dataset-role-differs": "Dataset {name!r} has role {role!r}; another role needs another dataset.",
         "version-not-passed": "Version {reference} has verdict {verdict!r}; it must be passed.",
         "nothing-to-roll-back": "Channel {name!r} has no earlier promotion to go back to.",
@@ -127,9 +127,7 @@ class ValidationFailed(AssayError):
 
     default_status = 422
 
-    def __init__(
-        self, code: str, detail: str = "", *, faults: Iterable[Fault] = (), **fields: Any
-    ) -> None:
+    def __init__(self, code: str, detail: str = "", *, faults: Iterable[Fault] = (), **fields: Any) -> None:
         """Without a detail the first fault is told, with the number of the others."""
         listed = tuple(faults)
         if not detail and listed:

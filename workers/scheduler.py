@@ -32,7 +32,7 @@ def run_turn(*, turn: int) -> int:
     Args:
         turn: Number of the round, from 0; housekeeping is done at every hundredth.
     """
-    steps = {**_job_steps(), **(_housekeeping_steps() if turn % HOUSEKEEPING_EVERY_TURNS == 0 else {})}
+    steps = {**_job_steps(turn), **(_housekeeping_steps() if turn % HOUSEKEEPING_EVERY_TURNS == 0 else {})}
     num_failed = 0
     for name, step in steps.items():
         try:
@@ -44,15 +44,23 @@ def run_turn(*, turn: int) -> int:
     return num_failed
 
 
-def _job_steps() -> Mapping[str, Callable[[], object]]:
+def _job_steps(turn: int) -> Mapping[str, Callable[[], object]]:
     return {
-        "requeue lapsed jobs": lambda: _count(
-            "lapsed jobs put back", requeue_lapsed_jobs(now=timezone.now())
-        ),
-        "send waiting jobs": lambda: _count("messages sent again", resend_waiting_jobs(now=timezone.now())),
+        "requeue lapsed jobs": _requeue_lapsed_jobs,
+        "send waiting jobs": lambda: _send_waiting_jobs(is_first=turn == 0),
         "advance evaluation runs": pipeline.advance_all,
         "reconcile training runs": training_runs.reconcile_all,
     }
+
+
+def _requeue_lapsed_jobs() -> None:
+    _count("lapsed jobs put back", requeue_lapsed_jobs(now=timezone.now()))
+
+
+def _send_waiting_jobs(*, is_first: bool) -> None:
+    # After a start nothing is known of the broker's past: jobs need not wait to be missed.
+    options = {"min_wait_seconds": 0.0} if is_first else {}
+    _count("messages sent again", resend_waiting_jobs(now=timezone.now(), **options))
 
 
 def _housekeeping_steps() -> Mapping[str, Callable[[], object]]:

@@ -17,20 +17,19 @@ logger = logging.getLogger(__name__)
 
 
 @app.task(name="workers.run_job", bind=True, ignore_result=True)
-def run_job(self: Task, job_id: str) -> None:
+def run_job(self: "Task[Any, None]", job_id: str) -> None:
     """Makes one attempt at a job; a job that is not waiting (any more) is left alone, so messages may come
     twice.
     """
-    lifecycle.run_job(job_id=UUID(job_id), worker=self.request.hostname, should_stop=is_shutting_down)
+    worker = str(self.request.hostname)
+    lifecycle.run_job(job_id=UUID(job_id), worker=worker, should_stop=is_shutting_down)
 
 
 def is_shutting_down() -> bool:
     """Whether this worker was asked to end (SIGTERM, SIGINT or SIGQUIT)."""
     # The flags hold an exit status, which may be 0.
-    return any(
-        flag is not None and flag is not False
-        for flag in (worker_state.should_stop, worker_state.should_terminate)
-    )
+    flags: tuple[Any, ...] = (worker_state.should_stop, worker_state.should_terminate)
+    return any(flag is not None and flag is not False for flag in flags)
 
 
 @worker_ready.connect

@@ -94,6 +94,17 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "ArtifactKindEnum": "registry.choices.ArtifactKind",
+        "JobKindEnum": "registry.choices.JobKind",
+        "PromotionKindEnum": "registry.choices.PromotionKind",
+        "ServingFormEnum": "registry.choices.ServingForm",
+        "UploadStateEnum": "registry.choices.UploadState",
+        # Training runs have the same states as jobs.
+        "JobStateEnum": "registry.choices.JobState",
+        "VersionStateEnum": "registry.choices.VersionState",
+        "RunStateEnum": "evaluation.choices.RunState",
+    },
 }
 
 # One chunk of an upload is held in memory at most; larger request bodies are refused by the upload view.
@@ -155,7 +166,16 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "cpu"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Redis hands a message out again after this time; the claim in the database makes that harmless.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 5}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 6 * 3600,
+    # A request must not wait long for a broker that is down: the scheduler sends its message later.
+    "socket_connect_timeout": 2,
+    "connect_retries_timeout": 2,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
 # A worker's own signs of life are in config.presence; Celery's chatter between workers is not needed.
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

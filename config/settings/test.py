@@ -26,6 +26,6 @@ STORAGES = {
 }
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # A file, as in a deployment: SQLite's databases in memory lock tables in another way and ignore the timeout. Its
-    # name is this process's own, so that several test runs do not share it.
+    # A file, as in a deployment: SQLite's databases in memory lock in another way and ignore the timeout.
+    # Its name is this process's own, so that several test runs do not share it.
     DATABASES["default"]["TEST"] = {"NAME": str(ASSAY_HOME / f"test-{os.getpid()}.sqlite3")}

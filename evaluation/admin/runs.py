@@ -5,12 +5,20 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
+from unfold.decorators import display
 from unfold.views import ChangeList
 
 from evaluation.admin.report.actions import ReportActions
 from evaluation.admin.report.page import ReportPages
+from evaluation.choices import Verdict
 from evaluation.models import EvaluationRun, ExampleResult
 from registry.admin.base import ReadOnlyAdmin
+
+VERDICT_COLOURS = {
+    Verdict.PASSED.value: "success",
+    Verdict.REJECTED.value: "danger",
+    Verdict.INCONCLUSIVE.value: "warning",
+}
 
 
 class RunChangeList(ChangeList):  # type: ignore[misc]
@@ -40,10 +48,10 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         """What is evaluated."""
         return str(run.version or run.base_model)
 
-    @admin.display(description="verdict", ordering="decision__verdict")
-    def verdict(self, run: EvaluationRun) -> str:
-        """What the rules say; a dash before."""
-        return run.decision.verdict if hasattr(run, "decision") else "-"
+    @display(description="verdict", ordering="decision__verdict", label=VERDICT_COLOURS)  # type: ignore[untyped-decorator]
+    def verdict(self, run: EvaluationRun) -> str | None:
+        """What the rules say; None before."""
+        return run.decision.verdict if hasattr(run, "decision") else None
 
     def get_urls(self) -> list[URLPattern]:
         """The report's addresses before Django's own, whose last pattern takes everything."""

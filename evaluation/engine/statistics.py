@@ -147,6 +147,9 @@ def _bootstrap(
     if any(array.size < 2 for array in arrays):
         return None
     observed = float(statistic(*arrays))
+    if math.isfinite(observed) and all(array.min() == array.max() for array in arrays):
+        # Every resample would be the same.
+        return Interval(observed, observed, "bootstrap-percentile")
     values = _resampled(arrays, statistic, num_resamples, np.random.default_rng(seed))
     if not math.isfinite(observed) or not np.isfinite(values).all():
         return None

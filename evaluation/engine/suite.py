@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from evaluation.engine.canonical import canonical_digest
 from evaluation.engine.errors import Fault, SuiteError, describe_faults
 from evaluation.engine.scoring.fields import NORMALISERS, FieldRule
-from evaluation.engine.scoring.schema_validity import SchemaValidator
+from evaluation.engine.scoring.schema_validity import SchemaValidator, resolve_pointer
 
 ShippingForm = Literal["merged", "adapter"]
 
@@ -238,15 +238,5 @@ def _is_declared(root: Mapping[str, Any], schema: Any, name: str, depth: int = 0
     parts = [part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key) or ()]
     parts.extend(schema[key] for key in ("then", "else") if key in schema)
     if isinstance(schema.get("$ref"), str):
-        parts.append(_resolve_local(root, schema["$ref"]))
+        parts.append(resolve_pointer(root, schema["$ref"]))
     return any(_is_declared(root, part, name, depth + 1) for part in parts)
-
-
-def _resolve_local(root: Mapping[str, Any], reference: str) -> Any:
-    node: Any = root
-    if not reference.startswith("#"):
-        return None
-    for part in reference.removeprefix("#").strip("/").split("/"):
-        if part:
-            node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
-    return node

@@ -32,7 +32,8 @@ class RollbackForm(forms.Form):
         super().__init__(*args, **kwargs)
         promotions = list_promotions(channel).filter(restores=None)
         if channel.current is not None:
-            promotions = promotions.exclude(pk=channel.current.pk)
+            served = channel.current.restores or channel.current
+            promotions = promotions.exclude(pk=served.pk)
         field = self.fields["to_promotion"]
         if isinstance(field, forms.ChoiceField):
             field.choices = [

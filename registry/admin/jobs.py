@@ -23,7 +23,10 @@ class JobAttemptInline(ReadOnlyInline):
     """The attempts at a job."""
 
     model = JobAttempt
-    fields = ("number", "worker", "started_at", "finished_at", "outcome", "failure_class", "reason", "workdir")
+    fields = (
+        *("number", "worker", "started_at", "finished_at"),
+        *("outcome", "failure_class", "reason", "workdir"),
+    )
     readonly_fields = fields
 
     @admin.display(description="failure")
@@ -39,7 +42,10 @@ class JobAttemptInline(ReadOnlyInline):
 class JobAdmin(ReadOnlyAdmin):
     """Jobs of all kinds."""
 
-    list_display = ("subject", "kind", "state", "queue", "progress", "attempt", "duration", "worker", "created_at")
+    list_display = (
+        *("subject", "kind", "state", "queue", "progress"),
+        *("attempt", "duration", "worker", "created_at"),
+    )
     list_filter = ("state", "kind", "queue")
     search_fields = ("id", "subject", "worker", "cache_key")
     ordering = ("-created_at",)
@@ -76,14 +82,15 @@ class JobAdmin(ReadOnlyAdmin):
         failure = job.failure or {}
         if not failure:
             return ""
-        details = format_html_join(
-            "",
-            "<li>{} {} {}</li>",
+        rows = (
             (
-                (str(item.get("where") or ""), visible_text(str(item.get("message"))), str(item.get("remedy") or ""))
-                for item in failure.get("details", [])
-            ),
+                str(item.get("where") or ""),
+                visible_text(str(item.get("message"))),
+                str(item.get("remedy") or ""),
+            )
+            for item in failure.get("details", [])
         )
+        details = format_html_join("", "<li>{} {} {}</li>", rows)
         kind, code, message = failure["failure_class"], failure["code"], visible_text(str(failure["message"]))
         return format_html("{} ({}): {}<ul>{}</ul>", code, kind, message, details)
 

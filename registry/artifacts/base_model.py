@@ -105,6 +105,14 @@ def read_base_model(folder: Path) -> BaseModelSummary:
         folder / "tokenizer_config.json", findings, code="base-tokenizer-config"
     )
     _check_config(config, tokenizer_config, findings)
+    if (folder / "adapter_config.json").is_file():
+        message = (
+            "An adapter_config.json lies beside the model; transformers would put that adapter on it again."
+        )
+        remedy = "Remove adapter files from the folder."
+        findings.append(
+            Finding.error("base-has-adapter", message, where="adapter_config.json", remedy=remedy)
+        )
     tensors, shards = _read_weights(folder, findings)
     tokenizer_files = tuple(name for name in _TOKENIZER_FILES if (folder / name).is_file())
     if not tokenizer_files:

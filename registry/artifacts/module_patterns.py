@@ -6,8 +6,10 @@ regular expressions written by a stranger: those that could take exponential tim
 only.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from registry.artifacts.adapter_config import AdapterConfig
@@ -18,19 +20,19 @@ EMBEDDING_NAMES = frozenset(
     {"embed_tokens", "wte", "wpe", "word_embeddings", "embed_in", "position_embeddings"}
 )
 MAX_PATTERN_CHARS = 4_000
-_MAX_UNBOUNDED = 24
-_MAX_REPETITIONS = 3
+_MAX_IN_ROW = 5  # real configs have up to four
+_FEW = 3
 _FIRST_NUMBER = re.compile(r".*?\.[^.]*\.(?P<index>\d+)\.")
 
 _Value = TypeVar("_Value")
 
 
 def find_pattern_fault(pattern: str) -> str | None:
-    """Return why a regular expression is not run (invalid, too long, exponential); None when it is fine.
+    """Return why a regular expression is not run (invalid, too long, too slow); None when it is fine.
 
-    A group that repeats without bound and holds an alternative or another repetition, such as ``(a+)*``, can
-    take exponential time. A bounded number of repetitions one after the other, as in real configs, takes
-    polynomial time.
+    A repeated group that holds an alternative or a repetition of variable length, such as ``(a+)*``, can take
+    exponential time; n unbounded repetitions in a row take time of degree n in the name's length. Both are
+    judged on the text of the pattern, so some harmless patterns are refused as well.
     """
     if len(pattern) > MAX_PATTERN_CHARS:
         return f"it has {len(pattern)} characters, more than {MAX_PATTERN_CHARS}"
@@ -38,43 +40,70 @@ def find_pattern_fault(pattern: str) -> str | None:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         return f"it is not a valid regular expression: {error}"
-    return _find_repetition_fault(pattern)
+    return _find_repetition_fault(_bare_structure(pattern))
 
 
-def _find_repetition_fault(pattern: str) -> str | None:
+@dataclass(slots=True)
+class _Group:
+    """An open group: whether it can match in several ways, and its unbounded repetitions in a row."""
+
+    is_variable: bool = False
+    num_in_row: int = 0
+    max_in_row: int = 0
+
+    def close_alternative(self) -> None:
+        self.max_in_row = max(self.max_in_row, self.num_in_row)
+        self.num_in_row = 0
+
+
+def _bare_structure(pattern: str) -> str:
+    """Reduce a pattern to its groups, alternatives and repetitions."""
     bare = re.sub(r"\\.", "x", pattern, flags=re.DOTALL)
     bare = re.sub(r"\[\^?\]?[^\]]*\]", "x", bare)
     # The marks of special groups and of lazy and possessive repetitions are no repetitions themselves.
     bare = re.sub(r"\(\?(P?<\w+>|<?[=!]|[a-zA-Z-]*:|>)?", "(", bare)
-    bare = re.sub(r"([*+?}])[?+]", r"\1", bare)
-    open_groups = [False]  # for each open group: whether it holds a repetition or an alternative
-    num_unbounded = 0
+    return re.sub(r"([*+?}])[?+]", r"\1", bare)
+
+
+def _find_repetition_fault(bare: str) -> str | None:
+    groups = [_Group()]
     for index, char in enumerate(bare):
-        is_unbounded = _is_unbounded_at(bare, index)
-        num_unbounded += is_unbounded
+        least, most = _repetition_at(bare, index)
         if char == "(":
-            open_groups.append(False)
-        elif char == ")" and len(open_groups) > 1:
-            is_complex = open_groups.pop()
-            if is_complex and _is_unbounded_at(bare, index + 1):
+            groups.append(_Group())
+        elif char == ")" and len(groups) > 1:
+            inner = groups.pop()
+            inner.close_alternative()
+            if inner.is_variable and _repetition_at(bare, index + 1)[1] > 1:
                 return (
                     "a repeated group holds another repetition or alternative: it can take exponential time"
                 )
-            open_groups[-1] = open_groups[-1] or is_complex
-        elif is_unbounded or char in "|?":
-            open_groups[-1] = True
-    if num_unbounded > _MAX_UNBOUNDED:
-        return f"it has {num_unbounded} unbounded repetitions, more than {_MAX_UNBOUNDED}"
+            groups[-1].is_variable |= inner.is_variable
+            groups[-1].num_in_row += inner.max_in_row
+        elif char == "|":
+            groups[-1].is_variable = True
+            groups[-1].close_alternative()
+        elif least != most:
+            groups[-1].is_variable = True
+            groups[-1].num_in_row += most > _FEW
+    groups[0].close_alternative()
+    if groups[0].max_in_row > _MAX_IN_ROW:
+        return f"it has {groups[0].max_in_row} unbounded repetitions in a row, more than {_MAX_IN_ROW}"
     return None
 
 
-def _is_unbounded_at(pattern: str, index: int) -> bool:
-    rest = pattern[index : index + 16]
-    if rest[:1] == "*" or rest[:1] == "+":
-        return True
-    bounds = re.match(r"\{(\d*),(\d*)\}", rest)
-    # An upper bound of more than a few is as bad as none.
-    return bounds is not None and (not bounds[2] or int(bounds[2]) > _MAX_REPETITIONS)
+def _repetition_at(bare: str, index: int) -> tuple[int, float]:
+    """Return the least and most repetitions that a mark at this place asks for; (1, 1) without one."""
+    marks: dict[str, tuple[int, float]] = {"*": (0, math.inf), "+": (1, math.inf), "?": (0, 1)}
+    if bare[index : index + 1] in marks:
+        return marks[bare[index]]
+    bounds = re.compile(r"\{(\d*)(,?)(\d*)\}").match(bare, index)
+    if bounds is None or not (bounds[1] or bounds[2]):
+        return 1, 1
+    least = int(bounds[1] or 0)
+    if not bounds[2]:
+        return least, least
+    return least, int(bounds[3]) if bounds[3] else math.inf
 
 
 def match_first(patterns: Mapping[str, _Value], module: str) -> _Value | None:

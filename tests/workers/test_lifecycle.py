@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,6 @@ def test_a_database_that_is_away_for_a_while_costs_nothing(
         return jobs.complete_job(**arguments)
 
     monkeypatch.setattr(lifecycle, "complete_job", fail_twice)
-    monkeypatch.setattr(lifecycle.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     assert run(enqueue_check(tmp_path)) == JobState.SUCCEEDED
     assert num_failures == 3

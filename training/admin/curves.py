@@ -37,7 +37,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line. `path` is an SVG polyline's points; `last` is the newest value; `dots` are drawn for few points."""
+    """One line. `path` is an SVG polyline's points; `last` is the newest value; `dots` are drawn for few
+    points.
+    """
 
     label: str
     path: str

@@ -15,7 +15,8 @@ from registry.admin.base import ReadOnlyAdmin, actor_of
 from registry.admin.visible_text import visible_text
 from registry.choices import ACTIVE_JOB_STATES, JobEventType, TokenScope
 from registry.errors import AssayError
-from registry.models import Job, JobEvent
+from registry.models import Job
+from registry.selectors.jobs import list_latest_job_events
 from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
 from training.choices import ACTIVE_TRAINING_STATES
 from training.errors import TrainingNotFound
@@ -24,7 +25,7 @@ from training.selectors.runs import get_curves, get_training_run
 from training.services.runs import cancel_training_run
 
 TEMPLATE: Final = "admin/training/trainingrun/report.html"
-NUM_SHOWN_EVENTS: Final = 200
+NUM_READ_EVENTS: Final = 400
 
 
 class RunChangeList(ChangeList):  # type: ignore[misc]
@@ -79,7 +80,12 @@ class TrainingRunAdmin(ReadOnlyAdmin):
             "job": job,
             "job_percent": round(100 * job.fraction) if job else 0,
             "charts": build_charts(get_curves(run)),
-            "chart_size": {"width": WIDTH, "height": HEIGHT, "left": MARGIN_LEFT, "right": WIDTH - MARGIN_RIGHT},
+            "chart_size": {
+                "width": WIDTH,
+                "height": HEIGHT,
+                "left": MARGIN_LEFT,
+                "right": WIDTH - MARGIN_RIGHT,
+            },
             "config_rows": tuple(_flat_rows(run.config)),
             "value_rows": tuple(_flat_rows(run.values)),
             "events": _shown_events(run),
@@ -154,8 +160,9 @@ def _flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
 def _shown_events(run: TrainingRun) -> list[dict[str, object]]:
     if run.job is None:
         return []
-    events = JobEvent.objects.filter(job=run.job).exclude(type=JobEventType.METRIC).order_by("-sequence")
+    events = list_latest_job_events(job=run.job, limit=NUM_READ_EVENTS)
     return [
         {"at": event.at, "level": event.level or event.type, "message": visible_text(event.message)}
-        for event in reversed(events[:NUM_SHOWN_EVENTS])
+        for event in events
+        if event.type != JobEventType.METRIC
     ]

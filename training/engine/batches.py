@@ -14,8 +14,8 @@ import torch
 from training.engine.chat import IGNORED_LABEL, ChatRow
 
 BUCKET_BATCHES: Final = 50
-"""Rows are sorted by length within groups of this many batches: little padding, still a different order each epoch
-(the factor of transformers' LengthGroupedSampler)."""
+"""Rows are sorted by length within groups of this many batches: little padding, still a different order each
+epoch (the factor of transformers' LengthGroupedSampler)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Batch:
 def plan_epoch(lengths: Sequence[int], *, batch_size: int, generator: random.Random) -> list[list[int]]:
     """Return the row numbers of each batch of one epoch; every row occurs once.
 
-    Rows are shuffled, sorted by length within groups of `BUCKET_BATCHES` batches, cut into batches, and the batches are
-    shuffled. Only the last batch of the last group may be smaller.
+    Rows are shuffled, sorted by length within groups of `BUCKET_BATCHES` batches, cut into batches, and the
+    batches are shuffled. Only the last batch of the last group may be smaller.
 
     Args:
         lengths: Tokens per row.
@@ -85,11 +85,12 @@ def plan_steps(
     num_steps: int,
     seed: int,
 ) -> Iterator[list[list[int]]]:
-    """Yield, for each optimiser step, the row numbers of its batches; epochs follow one another until ``num_steps``.
+    """Yield, for each optimiser step, the row numbers of its batches; epochs follow one another until
+    ``num_steps``.
 
     A step does not reach over the end of an epoch: the last one of an epoch may have fewer batches.
     """
-    generator = random.Random(seed)
+    generator = random.Random(seed)  # noqa: S311 (an order, not a secret)
     done = 0
     while done < num_steps:
         batches = plan_epoch(lengths, batch_size=batch_size, generator=generator)

@@ -1,7 +1,8 @@
 """From conversations to token ids and labels: only the answer and its end token are in the loss (MISSION C1).
 
-Ids come out of the chat template exactly as in evaluation: the template renders text, which is tokenised without adding
-special tokens. What would train something else than the answer is refused instead of guessed (FACTS section 4).
+Ids come out of the chat template exactly as in evaluation: the template renders text, which is tokenised
+without adding special tokens. What would train something else than the answer is refused instead of guessed
+(FACTS section 4).
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,25 +80,31 @@ class RenderedRows:
 
 
 def find_end_token_id(tokenizer: ChatTokenizer) -> int:
-    """Return the token that the template puts after an assistant's answer; generation stops at it when serving.
+    """Return the token that the template puts after an assistant's answer; generation stops at it when
+    serving.
 
     Raises:
-        ChatTemplateUnsuitable: ``end-token-missing`` when no special token follows the answer.
+        ChatTemplateUnsuitable: ``end-token-missing`` when no special token follows the answer,
+            ``answer-not-recoverable`` when the template changes the answer.
     """
     text = _render(
         tokenizer,
         [ChatMessage("user", "question"), ChatMessage("assistant", _PROBE)],
         add_generation_prompt=False,
     )
-    tail = text.rpartition(_PROBE)[2]
+    _, found, tail = text.rpartition(_PROBE)
+    if not found:
+        raise ChatTemplateUnsuitable(
+            "answer-not-recoverable", "The chat template changes answers; use one that writes them unchanged."
+        )
     special = set(tokenizer.all_special_ids)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:
             return token
     raise ChatTemplateUnsuitable(
         "end-token-missing",
-        "The chat template puts no special token after the assistant's answer, so a model trained with it would never "
-        "learn to stop. Use a template that ends each answer with the end token.",
+        "The chat template puts no special token after the assistant's answer, so a model trained with it "
+        "would never learn to stop. Use a template that ends each answer with the end token.",
     )
 
 
@@ -114,12 +121,7 @@ def render_prompt_ids(tokenizer: ChatTokenizer, messages: Sequence[ChatMessage])
     Raises:
         ChatTemplateUnsuitable: ``template-refused`` or ``double-bos``.
     """
-    ids = tokenizer.encode(_render(tokenizer, messages, add_generation_prompt=True), add_special_tokens=False)
-    if tokenizer.bos_token_id is not None and ids[:2] == [tokenizer.bos_token_id] * 2:
-        raise ChatTemplateUnsuitable(
-            "double-bos", "The rendered prompt begins with two BOS tokens; mend the template."
-        )
-    return ids
+    return _encode_prompt(tokenizer, _render(tokenizer, messages, add_generation_prompt=True))
 
 
 def render_row(
@@ -130,31 +132,29 @@ def render_row(
     What the template writes after the end token (a line break) is cut off: no prompt of serving ends with it.
 
     Raises:
-        ChatTemplateUnsuitable: ``prompt-not-a-prefix`` when the ids of the prompt are not the beginning of the ids of the
-            whole conversation (templates that rewrite history), ``answer-not-recoverable`` when the trained tokens
+        ChatTemplateUnsuitable: ``prompt-not-a-prefix`` when the prompt is not the beginning of the whole
+            conversation (templates that rewrite history), ``answer-not-recoverable`` when the trained tokens
             do not decode to the answer, ``template-refused``, ``double-bos``.
     """
-    prompt_ids = render_prompt_ids(tokenizer, messages[:-1])
-    full_ids = tokenizer.encode(
-        _render(tokenizer, messages, add_generation_prompt=False), add_special_tokens=False
-    )
-    if full_ids[: len(prompt_ids)] != prompt_ids:
+    prompt = _render(tokenizer, messages[:-1], add_generation_prompt=True)
+    whole = _render(tokenizer, messages, add_generation_prompt=False)
+    if not whole.startswith(prompt):
         raise ChatTemplateUnsuitable(
             "prompt-not-a-prefix",
-            f"Example {example_id!r}: the prompt's tokens are not the beginning of the whole conversation's tokens, so the "
-            "model would be trained on another prompt than it is asked with. The chat template rewrites earlier turns, or "
-            "its generation prompt differs from the start of an answer.",
+            f"Example {example_id!r}: the prompt is not the beginning of the whole conversation, so the "
+            "model would be trained on another prompt than it is asked with. The chat template rewrites "
+            "earlier turns, or its generation prompt differs from the start of an answer.",
         )
-    tail = full_ids[len(prompt_ids) :]
+    prompt_ids = _encode_prompt(tokenizer, prompt)
+    tail = _encode_tail(tokenizer, prompt_ids, prompt=prompt, whole=whole)
     end = len(tail) - 1 - tail[::-1].index(end_token_id) if end_token_id in tail else None
-    answer = messages[-1].content
-    if end is None or not _is_same_text(tokenizer, tail[:end], answer):
+    if end is None or not _is_same_text(tokenizer, tail[:end], messages[-1].content):
         raise ChatTemplateUnsuitable(
             "answer-not-recoverable",
-            f"Example {example_id!r}: the tokens after the prompt do not decode to the answer and one end token. "
-            "The chat template changes answers; use one that writes them unchanged.",
+            f"Example {example_id!r}: the tokens after the prompt do not decode to the answer and one end "
+            "token. The chat template changes answers; use one that writes them unchanged.",
         )
-    return ChatRow(example_id, tuple(full_ids[: len(prompt_ids) + end + 1]), len(prompt_ids))
+    return ChatRow(example_id, (*prompt_ids, *tail[: end + 1]), len(prompt_ids))
 
 
 def render_rows(
@@ -164,25 +164,43 @@ def render_rows(
     system_prompt: str | None,
     max_length_tokens: int,
 ) -> RenderedRows:
-    """Render all examples; too long ones and those whose answer holds an end token are dropped and reported.
+    """Render all examples; those that cannot be trained on are dropped and reported, never cut.
+
+    Dropped are rows that are too long, answers that hold the end token, and answers with characters that
+    the tokenizer does not know.
 
     Raises:
-        ChatTemplateUnsuitable: See `render_row`; such a fault concerns the template, not one example.
+        ChatTemplateUnsuitable: See `render_row`; ``answer-not-recoverable`` only if it is so for all examples.
     """
     end_token_id = find_end_token_id(tokenizer)
     rows: list[ChatRow] = []
     dropped: list[DroppedExample] = []
+    unrecoverable: list[ChatTemplateUnsuitable] = []
     for example in examples:
         messages = with_system_prompt(example, system_prompt)
-        row = render_row(tokenizer, example.example_id, messages, end_token_id=end_token_id)
-        if end_token_id in row.input_ids[row.num_prompt_tokens : -1]:
-            dropped.append(DroppedExample(example.example_id, "its answer holds the end token"))
-        elif len(row.input_ids) > max_length_tokens:
-            reason = f"{len(row.input_ids)} tokens are more than max_length_tokens ({max_length_tokens})"
+        try:
+            row = render_row(tokenizer, example.example_id, messages, end_token_id=end_token_id)
+        except ChatTemplateUnsuitable as error:
+            if error.code != "answer-not-recoverable":
+                raise
+            unrecoverable.append(error)
+            dropped.append(DroppedExample(example.example_id, "its tokens do not decode to its answer"))
+            continue
+        if reason := _reason_to_drop(row, end_token_id, max_length_tokens):
             dropped.append(DroppedExample(example.example_id, reason))
         else:
             rows.append(row)
+    if unrecoverable and len(unrecoverable) == len(dropped) and not rows:
+        raise unrecoverable[0]
     return RenderedRows(tuple(rows), tuple(dropped))
+
+
+def _reason_to_drop(row: ChatRow, end_token_id: int, max_length_tokens: int) -> str | None:
+    if end_token_id in row.input_ids[row.num_prompt_tokens : -1]:
+        return "its answer holds the end token"
+    if len(row.input_ids) > max_length_tokens:
+        return f"{len(row.input_ids)} tokens are more than max_length_tokens ({max_length_tokens})"
+    return None
 
 
 def _render(tokenizer: ChatTokenizer, messages: Sequence[ChatMessage], *, add_generation_prompt: bool) -> str:
@@ -197,6 +215,27 @@ def _render(tokenizer: ChatTokenizer, messages: Sequence[ChatMessage], *, add_ge
         raise ChatTemplateUnsuitable(
             "template-refused", f"The chat template cannot render the messages: {error}"
         ) from error
+
+
+def _encode_prompt(tokenizer: ChatTokenizer, prompt: str) -> list[int]:
+    ids = tokenizer.encode(prompt, add_special_tokens=False)
+    if tokenizer.bos_token_id is not None and ids[:2] == [tokenizer.bos_token_id] * 2:
+        raise ChatTemplateUnsuitable(
+            "double-bos", "The rendered prompt begins with two BOS tokens; mend the chat template."
+        )
+    return ids
+
+
+def _encode_tail(tokenizer: ChatTokenizer, prompt_ids: list[int], *, prompt: str, whole: str) -> list[int]:
+    """Return the ids that follow the prompt's.
+
+    Where a token would reach over the border (an answer that begins with a space after a line break), the two
+    parts are tokenised apart: in serving the model also continues from the prompt's own ids.
+    """
+    whole_ids = tokenizer.encode(whole, add_special_tokens=False)
+    if whole_ids[: len(prompt_ids)] == prompt_ids:
+        return whole_ids[len(prompt_ids) :]
+    return tokenizer.encode(whole[len(prompt) :], add_special_tokens=False)
 
 
 def _is_same_text(tokenizer: ChatTokenizer, ids: list[int], answer: str) -> bool:

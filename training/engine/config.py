@@ -1,4 +1,4 @@
-"""The training configuration: frozen, typed, with the defaults of MISSION D1, read from JSON with all faults at once."""
+"""The training configuration: frozen, typed, with the defaults of MISSION D1; all faults come at once."""
 
 import difflib
 import math
@@ -18,8 +18,9 @@ class LoraSettings:
 
     Attributes:
         r: Rank (PEFT's name for it).
-        lora_alpha: Numerator of the scale; ``alpha / r``, or ``alpha / sqrt(r)`` with ``use_rslora``. When only one of
-            r and lora_alpha is given the other follows by alpha = 2r (MISSION B3), so that the scale stays.
+        lora_alpha: Numerator of the scale; ``alpha / r``, or ``alpha / sqrt(r)`` with ``use_rslora``. When
+            only one of r and lora_alpha is given the other follows by alpha = 2r (MISSION B3), so that the
+            scale stays.
         lora_dropout: Dropout on the adapter's input, 0 <= p < 1.
         target_modules: Last parts of the names of the adapted modules.
         bias: Only "none" is supported.
@@ -43,13 +44,14 @@ class OptimisationSettings:
         num_epochs: Passes over the data; may be a fraction. Ignored when ``max_steps`` is given.
         max_steps: Number of optimiser steps; None means ``num_epochs`` decides.
         per_device_batch_size: Rows per forward pass.
-        gradient_accumulation_steps: Forward passes per optimiser step; gradients are weighted by trained tokens.
+        gradient_accumulation_steps: Forward passes per optimiser step; gradients are weighted by trained
+            tokens.
         lr_scheduler: "cosine", "linear" or "constant", each after the warm-up.
         warmup_fraction: Part of all steps with a linearly rising rate, 0-1.
         weight_decay: AdamW's decoupled decay.
         max_grad_norm: Gradients are clipped to this norm; 0 switches clipping off.
-        dtype: "float32", "bfloat16" or "auto": bfloat16 where the device has instructions for it, else float32. The
-            adapter's own weights are float32 always.
+        dtype: "float32", "bfloat16" or "auto": bfloat16 where the device has instructions for it, else
+            float32. The adapter's own weights are float32 always.
         gradient_checkpointing: Recompute activations in the backward pass: less memory, about a third slower.
         max_length_tokens: Longer rows are dropped and reported, never cut.
         log_every_steps: Interval of training metrics.

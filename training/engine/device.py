@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import torch
 
 SHORT_ROW_TOKENS = 384
-"""Up to this length plain attention beats torch's blocked CPU kernel in the backward pass (measured, SmolLM2, 2 cores)."""
+"""Up to this length plain attention beats torch's blocked CPU kernel in the backward pass (measured, SmolLM2,
+2 cores)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Where and in which format the forward and backward passes run; the adapter's weights are float32 always.
+    """Where and in which format the forward and backward passes run; the adapter's weights are float32
+    always.
 
     Attributes:
         device: The device.
@@ -36,8 +38,8 @@ class Precision:
 def choose_precision(dtype: str) -> Precision:
     """Resolve a configured dtype: "float32", "bfloat16" or "auto".
 
-    "auto" is bfloat16 on a GPU or CPU with instructions for it (AVX512-BF16, AMX), where it is 1.5 to 2 times as fast as
-    float32, and float32 elsewhere, where bfloat16 would be emulated slowly.
+    "auto" is bfloat16 on a GPU or CPU with instructions for it (AVX512-BF16, AMX), where it is 1.5 to 2 times
+    as fast as float32, and float32 elsewhere, where bfloat16 would be emulated slowly.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if dtype == "auto":

@@ -1,4 +1,4 @@
-"""Errors of the training engine: each has a stable ``code`` and a message that says what, where, what to do."""
+"""Errors of the training engine: a stable ``code`` and a message that says what, where and what to do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,11 +54,11 @@ class ChatTemplateUnsuitable(TrainingEngineError):
 
 
 class TrainingFailed(TrainingEngineError):
-    """Training stopped: a non-finite loss, an untrained matrix, or a saved adapter that does not read back."""
+    """Training stopped: a loss not finite, an untrained matrix, an adapter that does not read back."""
 
 
 class MergeRefused(TrainingEngineError):
-    """The adapter asks for something that this merge does not do exactly, or does not fit the base model."""
+    """The adapter does not fit the base, or asks for something that is not merged exactly."""
 
 
 class MergeFailed(TrainingEngineError):

@@ -10,9 +10,9 @@ _LEVELS = 65_536
 class BlockDropout(nn.Module):
     """Inverted dropout that takes four 16-bit random numbers out of each draw of the generator.
 
-    torch's own draws one number per element, serially, which took a fifth of a training step of SmolLM2-135M (two cores,
-    bf16). The probability is rounded to 1/65536. Random numbers come from the default generator, so that gradient
-    checkpointing, which restores it, repeats the same mask.
+    torch's own draws one number per element, serially, which took a fifth of a training step of SmolLM2-135M
+    (two cores, bf16). The probability is rounded to 1/65536. Random numbers come from the default generator,
+    so that gradient checkpointing, which restores it, repeats the same mask.
 
     Args:
         p: Probability of a zero, 0 <= p < 1.
@@ -24,7 +24,7 @@ class BlockDropout(nn.Module):
         self._num_dropped_levels = round(p * _LEVELS)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return ``x`` (any shape) with elements zeroed and the rest scaled by 1 / (1 - p); ``x`` itself in eval mode."""
+        """Return ``x`` (any shape), zeroed at random and scaled by 1 / (1 - p); ``x`` itself in eval mode."""
         if not self.training or self._num_dropped_levels == 0:
             return x
         draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)

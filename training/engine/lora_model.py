@@ -94,10 +94,12 @@ def list_trainables(model: PeftModel) -> dict[str, torch.nn.Parameter]:
 
 
 def check_first_gradients(trainables: dict[str, torch.nn.Parameter]) -> None:
-    """Check that every lora_B has a gradient after the first backward pass (lora_A has none yet, because B is zero).
+    """Check that every lora_B has a gradient after the first backward pass (lora_A has none yet, because B is
+    zero).
 
     Raises:
-        TrainingFailed: ``lora-without-gradient``, for example under gradient checkpointing whose inputs need no gradient.
+        TrainingFailed: ``lora-without-gradient``, for example under gradient checkpointing whose inputs need
+            no gradient.
     """
     silent = [
         name
@@ -108,6 +110,7 @@ def check_first_gradients(trainables: dict[str, torch.nn.Parameter]) -> None:
         shown = ", ".join(silent[:3])
         raise TrainingFailed(
             "lora-without-gradient",
-            f"{len(silent)} LoRA matrices get no gradient in the first step (for example {shown}): they would not be "
-            "trained. Remove their modules from lora.target_modules, or switch gradient_checkpointing off.",
+            f"{len(silent)} LoRA matrices get no gradient in the first step (for example {shown}): they "
+            "would not be trained. Remove their modules from lora.target_modules, or switch "
+            "gradient_checkpointing off.",
         )

@@ -14,9 +14,10 @@ def learning_rate_factor(step: int, *, num_steps: int, warmup_steps: int, schedu
     Args:
         step: Number of steps done before this one, from 0.
         num_steps: All steps.
-        warmup_steps: Steps of linear rise; the first step has a rate above 0 (unlike transformers, whose first step is lost).
-        scheduler: "cosine" falls by (1 + cos(pi x)) / 2 (SGDR, https://arxiv.org/abs/1608.03983), "linear" by 1 - x, over the
-            steps after the warm-up; "constant" stays.
+        warmup_steps: Steps of linear rise; the first step has a rate above 0 (unlike transformers, whose
+            first step is lost).
+        scheduler: "cosine" falls by (1 + cos(pi x)) / 2 (SGDR, https://arxiv.org/abs/1608.03983), "linear" by
+            1 - x, over the steps after the warm-up; "constant" stays.
     """
     if step < warmup_steps:
         return (step + 1) / (warmup_steps + 1)

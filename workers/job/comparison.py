@@ -45,6 +45,12 @@ def _read_values(path: Path) -> Any:
     return [json.loads(line) for line in text.split("\n") if line]
 
 
+def with_timing(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Returns values in which the named ones stand under the key "timing"."""
+    rest = {name: value for name, value in values.items() if name not in names}
+    return {**rest, TIMING_KEY: {name: values[name] for name in names if name in values}}
+
+
 def without_timing(value: Any) -> Any:
     """Returns a JSON value without what stands under a key named "timing"."""
     if isinstance(value, dict):

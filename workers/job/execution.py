@@ -15,6 +15,7 @@ from workers.job.result import RESULT_NAME, JobFailure, JobResult, write_result
 from workers.job.spec import JobSpec, JobTask
 
 OUTPUTS_NAME = "outputs"
+SCRATCH_NAME = "scratch"
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Runner(Protocol):
 
 
 def run_job(*, spec: JobSpec, workdir: Path, target: Path) -> JobResult:
-    """Runs a job and writes events.jsonl, outputs/ and result.json into `target`.
+    """Runs a job and writes events.jsonl, outputs/, scratch/ and result.json into `target`.
 
     Args:
         spec: What is to be done.
@@ -51,12 +52,12 @@ def run_job(*, spec: JobSpec, workdir: Path, target: Path) -> JobResult:
     Returns:
         The result; a failure is a result, too.
     """
-    outputs = target / OUTPUTS_NAME
     for name in (RESULT_NAME, EVENTS_NAME):
         (target / name).unlink(missing_ok=True)
-    shutil.rmtree(outputs, ignore_errors=True)
-    outputs.mkdir(parents=True)
-    task = JobTask(spec=spec, workdir=workdir, outputs=outputs)
+    for folder in (target / OUTPUTS_NAME, target / SCRATCH_NAME):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    task = JobTask(spec=spec, workdir=workdir, outputs=target / OUTPUTS_NAME, scratch=target / SCRATCH_NAME)
     with EventWriter(target / EVENTS_NAME) as report:
         result = _run_guarded(task, report)
     try:

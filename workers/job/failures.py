@@ -33,6 +33,7 @@ _USER_ERRORS: tuple[type[Exception], ...] = (
     artifact_errors.SafetensorsError,
     StepRefused,
 )
+_CODED_ERRORS = (training_errors.TrainingEngineError, artifact_errors.ArtifactError, StepRefused)
 _MACHINE_ERRORS: tuple[type[Exception], ...] = (
     training_errors.BaseModelUnavailable,
     artifact_errors.StoreFullError,
@@ -61,11 +62,10 @@ def describe_failure(error: BaseException) -> JobFailure:
             message=error.message,
             details=tuple(_detail(fault) for fault in error.faults),
         )
-    code = getattr(error, "code", None)
-    if isinstance(error, _USER_ERRORS + _MACHINE_ERRORS + _known_internal()) and isinstance(code, str):
+    if isinstance(error, _CODED_ERRORS):
         return JobFailure(
             failure_class=_class_of(error),
-            code=code,
+            code=error.code,
             message=str(error),
             details=tuple(_detail(fault) for fault in _faults_of(error)),
         )
@@ -108,10 +108,6 @@ def _of_evaluation(error: EvaluationError) -> JobFailure:
         message=error.message,
         details=tuple(error.to_json()["details"]),
     )
-
-
-def _known_internal() -> tuple[type[Exception], ...]:
-    return (training_errors.TrainingEngineError, artifact_errors.ArtifactError)
 
 
 def _class_of(error: BaseException) -> str:

@@ -61,11 +61,13 @@ class JobTask:
         spec: What is to be done.
         workdir: The folder with spec.json, against which the inputs are named.
         outputs: The folder for outputs, which exists and is empty; one folder in it for each.
+        scratch: The folder for everything else, which exists and is empty.
     """
 
     spec: JobSpec
     workdir: Path
     outputs: Path
+    scratch: Path
 
     def input(self, name: str) -> Path:
         """Returns the folder of an input that the kind cannot do without.

@@ -22,6 +22,9 @@ lengths.
 """
 
 EMPTY: Final = SafeString("")
+MIN_COMMON_FRACTION: Final = 0.5
+"""Below this share of common tokens marks would cover everything and explain nothing."""
+
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _TOKEN: Final = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s+|[^\w\s]")
 
@@ -72,14 +75,18 @@ def compare_outputs(
 
 
 def mark_tokens(output: str, anchor: str) -> SafeString:
-    """The output with the tokens that the anchor lacks in <ins>, and those that only the anchor has in
-    <del>.
+    """The output with the tokens that the anchor lacks in <ins>, and those that only the anchor has in <del>.
+
+    Without marks when the two are very long or have little in common.
     """
     ours, theirs = _TOKEN.findall(output), _TOKEN.findall(anchor)
     if len(ours) > MAX_DIFF_TOKENS or len(theirs) > MAX_DIFF_TOKENS:
         return visible_text(output)
+    matcher = difflib.SequenceMatcher(None, theirs, ours)
+    if matcher.ratio() < MIN_COMMON_FRACTION:
+        return visible_text(output)
     parts: list[SafeString] = []
-    for tag, a_from, a_to, b_from, b_to in difflib.SequenceMatcher(None, theirs, ours).get_opcodes():
+    for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
         lost, own = "".join(theirs[a_from:a_to]), "".join(ours[b_from:b_to])
         if tag == "equal":
             parts.append(visible_text(own))

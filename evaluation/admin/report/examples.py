@@ -206,7 +206,12 @@ def _build_card(run: EvaluationRun, row: ExampleResult, siblings: _Siblings) -> 
     # A canary may have no reference; then its outputs are compared with the one that would ship.
     anchor = row.reference if row.reference is not None else judged.output
     columns = [_reference_column(row)]
-    columns += [_output_column(form, output, anchor, run.form) for form, output in outputs.items()]
+    columns += [
+        _output_column(form, output, anchor, run.form)
+        for form, output in outputs.items()
+        # Only canaries run in both forms; an empty column would take room from the others.
+        if output is not None or form == run.form
+    ]
     return ExampleCard(
         example_id=visible_text(row.example_id),
         anchor=f"example-{row.position}",

@@ -19,9 +19,15 @@ from evaluation.admin.report.score_rows import build_parity_facts, build_score_t
 from evaluation.choices import RunState, RunSubject
 from evaluation.models import Decision, EvaluationRun
 from evaluation.selectors.decisions import find_current_decision, find_override
-from evaluation.selectors.runs import get_run, state_of_submission
+from evaluation.selectors.runs import CHECKED_KEY, get_run, state_of_submission
 from registry.admin.base import actor_of
-from registry.choices import ACTIVE_JOB_STATES, VERDICT_STATES, TokenScope, VersionState
+from registry.choices import (
+    ACTIVE_JOB_STATES,
+    FINAL_VERSION_STATES,
+    VERDICT_STATES,
+    TokenScope,
+    VersionState,
+)
 from registry.models import Channel, Job
 from registry.selectors.channels import find_rollback_target, list_channels
 from registry.services.actors import Actor
@@ -140,7 +146,7 @@ def _page_context(run: EvaluationRun, actor: Actor) -> dict[str, Any]:
         "version": version,
         "is_candidate": is_candidate,
         "state": state,
-        "steps": _steps(state) if is_candidate else (),
+        "steps": _steps(run, state) if is_candidate else (),
         "job": job,
         "job_percent": round(100 * job.fraction) if job else 0,
         "job_url": _admin_url("registry_job_change", run.job_id),
@@ -183,22 +189,28 @@ def _state_of(run: EvaluationRun) -> str:
     return {RunState.SCORED: VersionState.EVALUATED.value}.get(RunState(run.state), run.state)
 
 
-def _steps(state: str) -> tuple[ProgressStep, ...]:
+def _steps(run: EvaluationRun, state: str) -> tuple[ProgressStep, ...]:
     """The way to the verdict. A run that failed or was cancelled shows no step as going on."""
-    reached = {step.value: position for position, step in enumerate(_STEPS)}
-    position = len(_STEPS) if state in VERDICT_STATES else reached.get(state, -1)
+    is_decided = state in VERDICT_STATES
+    is_stopped = not is_decided and state in FINAL_VERSION_STATES
+    num_done = len(_STEPS) + 1 if is_decided else _num_steps_done(run, state)
     steps = []
-    for number, step in enumerate(_STEPS):
-        status = "done" if number <= position else "ahead"
-        if number == position + 1 and position >= 0:
-            status = "now"
-        steps.append(ProgressStep(label=step.label, status=status))
-    if state in VERDICT_STATES:
-        verdict_status = "done"
-    else:
-        verdict_status = "now" if state == VersionState.EVALUATED else "ahead"
-    steps.append(ProgressStep(label="Decided", status=verdict_status))
+    for number, label in enumerate((*(step.label for step in _STEPS), "Decided")):
+        is_now = number == num_done and not is_stopped
+        status = "done" if number < num_done else "now" if is_now else "ahead"
+        steps.append(ProgressStep(label=str(label), status=status))
     return tuple(steps)
+
+
+def _num_steps_done(run: EvaluationRun, state: str) -> int:
+    if state == VersionState.EVALUATED:
+        return 4
+    version = run.version
+    if version is None:
+        return 0
+    if version.merged_artifact_id is not None:
+        return 3
+    return 2 if version.summary.get(CHECKED_KEY) else 1
 
 
 def _channel_rows(run: EvaluationRun) -> tuple[ChannelRow, ...]:

@@ -75,7 +75,12 @@ def format_number(value: float | None) -> str:
     """
     if value is None:
         return NO_VALUE
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) >= 10 else f"{value:.3f}"
+    return f"{value:.3f}"
+
+
+def format_result(value: float | None, *, is_count: bool) -> str:
+    """As `format_number`, but counts without decimals."""
+    return f"{value:.0f}" if is_count and value is not None else format_number(value)
 
 
 def build_bar(
@@ -116,13 +121,15 @@ def _rows_of(rule: Mapping[str, Any]) -> Iterator[RuleRow]:
 
 def _row(result: Mapping[str, Any], name: str, query: str, *, is_part: bool) -> RuleRow:
     interval, p_value = result.get("interval"), result.get("p_value")
+    observed, threshold = result.get("observed"), result.get("threshold")
+    is_count = interval is None and all(_is_whole(value) for value in (observed, threshold))
     num_examples = result.get("num_examples")
     return RuleRow(
         name=name,
         is_part=is_part,
         outcome=str(result.get("outcome", "")),
-        observed=format_number(result.get("observed")),
-        threshold=format_number(result.get("threshold")),
+        observed=format_result(observed, is_count=is_count),
+        threshold=format_result(threshold, is_count=is_count),
         interval=f"{format_number(interval[0])} … {format_number(interval[1])}" if interval else NO_VALUE,
         interval_method=str(result.get("interval_method") or ""),
         num_examples=NO_VALUE if num_examples is None else str(num_examples),
@@ -130,5 +137,9 @@ def _row(result: Mapping[str, Any], name: str, query: str, *, is_part: bool) -> 
         explanation=str(result.get("explanation") or ""),
         num_example_ids=len(result.get("example_ids") or ()),
         query=query,
-        bar=build_bar(result.get("observed"), interval, result.get("threshold")),
+        bar=build_bar(observed, interval, threshold),
     )
+
+
+def _is_whole(value: float | None) -> bool:
+    return value is None or float(value).is_integer()

@@ -27,7 +27,9 @@ _VISIBLE_CHANGE: Final = 0.0005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreCell:
-    """One figure: the subject's, the baseline's and the change; `tone` is "better", "worse" or ""."""
+    """One figure: the subject's, the baseline's and the change; `tone` is "better", "worse", "faint" or
+    "".
+    """
 
     value: str
     baseline: str
@@ -197,6 +199,8 @@ def _cell(values: Any, base_values: Any, key: str, *, is_less_better: bool = Fal
         change = f"{difference:+.3f}"
         if abs(difference) >= _VISIBLE_CHANGE:
             tone = "better" if (difference > 0) is not is_less_better else "worse"
+        else:
+            change, tone = "0", "faint"
     return ScoreCell(value=format_number(value), baseline=format_number(baseline), change=change, tone=tone)
 
 

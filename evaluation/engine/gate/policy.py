@@ -4,7 +4,7 @@ The default policy is DESIGN section 5 word for word. A team may leave a rule ou
 cannot make a missing number pass.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -119,7 +119,7 @@ RuleSettings = (
     | BlindReviewRule
 )
 
-RULE_SETTINGS: Final[Mapping[str, type[RuleSettings]]] = {
+RULE_SETTINGS: Final[Mapping[str, Callable[..., RuleSettings]]] = {
     "ood_ratio": OodRatioRule,
     "regression_drop": RegressionDropRule,
     "json_parse_rate": JsonParseRateRule,
@@ -168,8 +168,7 @@ class Policy:
 DEFAULT_POLICY: Final = Policy(
     name="default",
     version=1,
-    description="Assay's default: out-of-distribution ratio, regression drop, JSON, baseline, target, parity, "
-    "behaviour, leakage and evidence.",
+    description="OOD ratio, regression drop, JSON, baseline, target, parity, behaviour, leakage, evidence.",
     rules={
         "ood_ratio": OodRatioRule(),
         "regression_drop": RegressionDropRule(),
@@ -276,7 +275,7 @@ def load_policy(document: Any) -> Policy:
     )
 
 
-def _build_settings(settings: type[RuleSettings], given: Mapping[str, Any]) -> RuleSettings:
+def _build_settings(settings: Callable[..., RuleSettings], given: Mapping[str, Any]) -> RuleSettings:
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return settings(**values)
 

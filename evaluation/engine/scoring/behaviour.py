@@ -43,6 +43,9 @@ MAX_PERIOD_UNITS: Final = 60
 
 _UNITS: Final = re.compile(r"[\u3400-\u9fff]|\w+|[^\w\s]")
 
+_BLANKS: Final = re.compile(r"\s{40,}")
+"""White space without end is the commonest loop of a model that was asked for JSON (vllm 40080)."""
+
 _PREAMBLE: Final = re.compile(
     r"\s*(?:sure\b|certainly\b|of course\b|absolutely\b|okay\b[,!. ]|here(?:'s|\u2019s| is| are)\b|"
     r"as an ai\b|thank you for\b|based on the (?:information|text|message|description)\b|"
@@ -107,6 +110,8 @@ def has_repetition(text: str) -> bool:
     A run of period p is a stretch in which every unit equals the one p before it; a stretch of (k - 1) * p
     such units is a phrase of p units k times in a row. Linear in the text for each period.
     """
+    if _BLANKS.search(text):
+        return True
     units = _UNITS.findall(text)
     for period in range(1, min(MAX_PERIOD_UNITS, len(units) // MIN_REPEATS) + 1):
         needed = max((MIN_REPEATS - 1) * period, MIN_REPEATED_UNITS - period)

@@ -155,11 +155,15 @@ def cancel_job(*, job_id: UUID, actor: Actor) -> Job:
     return request_cancel(job=job, actor=actor)
 
 
-def resend_waiting_jobs(*, now: datetime) -> int:
+def resend_waiting_jobs(*, now: datetime, min_wait_seconds: float = RESEND_AFTER_SECONDS) -> int:
     """Sends the ids of jobs that have waited long while their queue holds fewer messages than jobs wait.
 
     A message is lost when the broker was down at the commit, or lost its data. A queue that is merely long
     holds a message for every waiting job, and nothing is added to it.
+
+    Args:
+        now: The present.
+        min_wait_seconds: Jobs that have waited less are left alone.
 
     Returns:
         How many messages were sent.
@@ -167,7 +171,7 @@ def resend_waiting_jobs(*, now: datetime) -> int:
     num_sent = 0
     for queue in JobQueue.values:
         waiting = Job.objects.filter(state=JobState.QUEUED, queue=queue)
-        late = list(waiting.filter(enqueued_at__lt=now - timedelta(seconds=RESEND_AFTER_SECONDS)))
+        late = list(waiting.filter(enqueued_at__lt=now - timedelta(seconds=min_wait_seconds)))
         if not late or _count_messages(queue) >= waiting.count():
             continue
         for job in reversed(late):
@@ -181,7 +185,8 @@ def _count_messages(queue: str) -> int:
     """Counts the messages that wait in a queue of the broker, 0 when it cannot be asked."""
     try:
         with app.connection_for_read() as connection:
-            return int(connection.default_channel.queue_declare(queue=queue, passive=True).message_count)
+            channel: Any = connection.default_channel  # kombu's types know only what all transports share
+            return int(channel.queue_declare(queue=queue, passive=True).message_count)
     except (ChannelError, OperationalError, OSError):
         # Redis has no empty lists, so an empty queue "does not exist".
         return 0

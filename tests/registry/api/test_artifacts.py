@@ -2,8 +2,11 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.test import AsyncClient
 
 from registry.api import streaming
@@ -29,7 +32,7 @@ def caller() -> Caller:
 
 @pytest.fixture
 def url() -> str:
-    digest = store_files({"a/数据 \"x\".bin": CONTENT, "empty": b""}, kind="other").digest
+    digest = store_files({'a/数据 "x".bin': CONTENT, "empty": b""}, kind="other").digest
     return f"/api/v1/artifacts/{digest}"
 
 
@@ -153,15 +156,21 @@ def test_limited_tokens_do_not_get_other_adapters_bytes() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_under_asgi_a_file_is_streamed_in_chunks(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_asgi_a_file_is_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "CHUNK_BYTES", 4096)
     text = make_caller("pull").text
+    digest = store_files({"a.bin": CONTENT}, kind="other").digest
+
+    client: Any = AsyncClient()
 
     async def fetch() -> list[bytes]:
         headers = {"Authorization": f"Bearer {text}", "Range": "bytes=1-"}
-        answer = await AsyncClient().get(file_url(url), headers=headers)
+        answer = await client.get(f"/api/v1/artifacts/{digest}/files/a.bin", headers=headers)
         assert answer.status_code == 206 and answer.is_async
-        return [chunk async for chunk in answer.streaming_content]
+        chunks = [chunk async for chunk in answer.streaming_content]
+        # The view ran in a thread of this loop, whose connection nobody else closes.
+        await sync_to_async(connections.close_all)()
+        return chunks
 
     chunks = asyncio.run(fetch())
     assert b"".join(chunks) == CONTENT[1:]

@@ -72,8 +72,12 @@ def test_size_limit(caller: Caller, settings: Any) -> None:
 
 
 def test_role_is_fixed(caller: Caller) -> None:
-    assert caller.client.post(DATASETS, {"name": "tickets", "role": "train"}, format="json").status_code == 201
-    assert caller.client.post(DATASETS, {"name": "tickets", "role": "train"}, format="json").status_code == 200
+    assert (
+        caller.client.post(DATASETS, {"name": "tickets", "role": "train"}, format="json").status_code == 201
+    )
+    assert (
+        caller.client.post(DATASETS, {"name": "tickets", "role": "train"}, format="json").status_code == 200
+    )
     assert_problem(register(caller, jsonl(example()), role="holdout"), 409, "dataset-role-differs")
     answer = caller.client.post(DATASETS, {"name": "tickets", "role": "ood"}, format="json")
     assert_problem(answer, 409, "dataset-role-differs")

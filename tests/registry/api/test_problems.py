@@ -103,7 +103,13 @@ def test_pointers_into_lists(admin: Caller) -> None:
     body = {"kind": "adapter", "files": [{"path": "a", "size_bytes": 1, "sha256": "x"}, {"siz": 1}]}
     answer = admin.client.post("/api/v1/uploads", body, format="json")
     places = {error["where"] for error in assert_problem(answer, 422, "validation-failed")["errors"]}
-    assert places == {"/files/0/sha256", "/files/1/path", "/files/1/size_bytes", "/files/1/sha256", "/files/1/siz"}
+    assert places == {
+        "/files/0/sha256",
+        "/files/1/path",
+        "/files/1/size_bytes",
+        "/files/1/sha256",
+        "/files/1/siz",
+    }
 
 
 def test_pointer_escapes() -> None:

@@ -1,6 +1,7 @@
 """Uploads as a client makes them: declared, resumed, verified, committed."""
 
 import errno
+import io
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -87,7 +88,21 @@ def test_two_paths_with_the_same_bytes(caller: Caller) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["../x", "/etc/passwd", "a/../../b", "a\\b", "C:/x", "a//b", "./a", "a/", "", "a\nb", "x" * 256, "CON", "a/."],
+    [
+        "../x",
+        "/etc/passwd",
+        "a/../../b",
+        "a\\b",
+        "C:/x",
+        "a//b",
+        "./a",
+        "a/",
+        "",
+        "a\nb",
+        "x" * 256,
+        "CON",
+        "a/.",
+    ],
 )
 def test_paths_that_are_refused(caller: Caller, path: str, store: Path) -> None:
     files = [{"path": path, "size_bytes": 1, "sha256": "a" * 64}]
@@ -156,20 +171,11 @@ def test_bytes_that_arrived_without_their_check_are_checked_later(caller: Caller
     upload = declare(caller, {"a": CONTENT, "b": b"bad content"})
     for content, arrived in ((CONTENT, CONTENT), (b"bad content", b"BAD CONTENT")):
         store_uploads.PartialUploads(get_store()).append(
-            upload["id"], sha256_of(content), _Reader(arrived), offset=0, length_bytes=len(arrived),
+            upload["id"], sha256_of(content), io.BytesIO(arrived), offset=0, length_bytes=len(arrived),
             size_bytes=len(arrived),
         )  # fmt: skip
     files = caller.client.get(f"{UPLOADS}/{upload['id']}").json()["files"]
     assert [(file["received_bytes"], file["is_complete"]) for file in files] == [(10, True), (0, False)]
-
-
-class _Reader:
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-
-    def read(self, size: int, /) -> bytes:
-        part, self.content = self.content[:size], self.content[size:]
-        return part
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,12 @@ def test_pickles_beside_the_weights_are_a_warning(tmp_path: Path) -> None:
     assert [finding.code for finding in read_base_model(folder).findings] == ["base-pickle-beside"]
 
 
+def test_adapter_files_beside_the_model_are_refused(tmp_path: Path) -> None:
+    folder = make_base(tmp_path / "base")
+    write_json(folder / "adapter_config.json", {})
+    assert codes_of(folder) == {"base-has-adapter"}
+
+
 def test_stray_weights_are_ambiguous(tmp_path: Path) -> None:
     folder = make_base(tmp_path / "base")
     write_tensors(folder / "consolidated.safetensors", {"x": ("F32", (1,))})

@@ -25,6 +25,9 @@ Q0 = "model.layers.0.self_attn.q_proj"
         r"[(+*]+x",
         r"(?P<layer>\d+)?x",
         r"(?:model\.)*x",
+        r"model\.layers\.(?:\d|1\d|2[0-3])\.self_attn\.(?:q|k|v|o)_proj",
+        r".*a.*b|.*c.*d|.*e.*f|.*g.*h",
+        "(?:[a-z]{2}_){3}",
         r"\(a+\)+b",
     ],
 )
@@ -45,11 +48,13 @@ def test_real_patterns_are_fine(pattern: str) -> None:
         "(a+){1,5000}",
         "([a-z.]{1,99}){1,99}X",
         "(a?a?)*b",
+        "([a-z]{1,2}[a-z]{1,2})*X",
+        "(?:(?:a|.*b){1,2}a{2})X",
         "(?P<n>a+)*",
         "(?i)(?:a+?)+",
         "(",
         "a" * 4_001,
-        ".*" * 25,
+        ".*" * 6,
     ],
 )
 def test_patterns_that_are_not_run(pattern: str) -> None:

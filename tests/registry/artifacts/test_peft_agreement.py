@@ -1,4 +1,4 @@
-"""The check's answers against peft itself: adapters that peft saved, on tiny models that transformers saved."""
+"""The check's answers against peft itself: adapters that peft saved, on tiny models."""
 
 import re
 from pathlib import Path

@@ -21,7 +21,14 @@ def submitter(*adapters: str) -> Actor:
     return Actor(name="ci", user=None, token=None, scopes=scopes, adapter_names=limit)
 
 
-def submit(digest: str, *, name: str = "tickets", base: str = "tiny", actor: Actor = SYSTEM, data: tuple[str, ...] = ()):  # type: ignore[no-untyped-def]
+def submit(
+    digest: str,
+    *,
+    name: str = "tickets",
+    base: str = "tiny",
+    actor: Actor = SYSTEM,
+    data: tuple[str, ...] = (),
+) -> tuple[AdapterVersion, bool]:
     return submit_version(
         adapter_name=name, artifact_digest=digest, base_model_name=base, training_datasets=data, notes="n",
         actor=actor,

@@ -23,7 +23,9 @@ def test_references() -> None:
     assert str(Reference(name="a", number=2)) == "a@2" and str(Reference(name="a", number=None)) == "a"
 
 
-@pytest.mark.parametrize("text", ["", "@1", "a@", "a@0", "a@01", "a@-1", "a@1@2", "A@1", "a@1.5", "a@9999999999"])
+@pytest.mark.parametrize(
+    "text", ["", "@1", "a@", "a@0", "a@01", "a@-1", "a@1@2", "A@1", "a@1.5", "a@9999999999"]
+)
 def test_bad_references(text: str) -> None:
     with pytest.raises(ValidationFailed) as caught:
         parse_reference(text, where="/suite")

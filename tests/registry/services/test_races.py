@@ -1,4 +1,4 @@
-"""Real threads on a real database: numbers never collide, one of two changes wins. Runs on SQLite and PostgreSQL."""
+"""Real threads on a real database: numbers never collide, one of two changes wins (SQLite and PostgreSQL)."""
 
 import threading
 import uuid
@@ -9,13 +9,28 @@ import pytest
 from django.db import connection
 
 from registry.errors import AssayError
-from registry.models import Adapter, AdapterVersion, Artifact, Channel, DatasetVersion, IdempotencyRecord, Promotion
+from registry.models import (
+    Adapter,
+    AdapterVersion,
+    Artifact,
+    Channel,
+    DatasetVersion,
+    IdempotencyRecord,
+    Promotion,
+)
 from registry.services.actors import SYSTEM
 from registry.services.adapters import set_version_state, submit_version
 from registry.services.channels import create_channel, promote_version
 from registry.services.datasets import register_dataset_version
 from registry.services.idempotency import OpenRequest, begin_request
-from tests.fixtures.registry import example, jsonl, make_base_model, make_shippable_version, make_version, store_files
+from tests.fixtures.registry import (
+    example,
+    jsonl,
+    make_base_model,
+    make_shippable_version,
+    make_version,
+    store_files,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NUM_THREADS = 6
@@ -45,15 +60,15 @@ def run_together(*calls: Callable[[], Any]) -> list[Any]:
 
 def submit(digest: str) -> tuple[AdapterVersion, bool]:
     return submit_version(
-        adapter_name="tickets", artifact_digest=digest, base_model_name="tiny", training_datasets=(), notes="",
-        actor=SYSTEM,
+        adapter_name="tickets", artifact_digest=digest, base_model_name="tiny", training_datasets=(),
+        notes="", actor=SYSTEM,
     )  # fmt: skip
 
 
 def test_version_numbers_never_collide() -> None:
     make_base_model()
     digests = [store_files({"a": f"{i}".encode()}, kind="adapter").digest for i in range(NUM_THREADS)]
-    results = run_together(*[lambda d=d: submit(d) for d in digests])  # type: ignore[misc]
+    results = run_together(*[lambda d=d: submit(d) for d in digests])
     assert sorted(version.number for version, _ in results) == list(range(1, NUM_THREADS + 1))
     assert Adapter.objects.get().next_version_number == NUM_THREADS + 1
 
@@ -69,11 +84,12 @@ def test_the_same_bytes_at_once_are_one_version() -> None:
 
 def test_dataset_versions_likewise() -> None:
     digests = [
-        store_files({"data.jsonl": jsonl(example(f"{i % 3}"))}, kind="dataset").digest for i in range(NUM_THREADS)
+        store_files({"data.jsonl": jsonl(example(f"{i % 3}"))}, kind="dataset").digest
+        for i in range(NUM_THREADS)
     ]
     run_together(
         *[
-            lambda d=d: register_dataset_version(name="t", role="train", artifact_digest=d, actor=SYSTEM)  # type: ignore[misc]
+            lambda d=d: register_dataset_version(name="t", role="train", artifact_digest=d, actor=SYSTEM)
             for d in digests
         ]
     )
@@ -91,7 +107,7 @@ def test_one_of_two_promotions_wins() -> None:
     versions = [make_shippable_version() for _ in range(NUM_THREADS)]
     results = run_together(
         *[
-            lambda v=v: promote_version(  # type: ignore[misc]
+            lambda v=v: promote_version(
                 channel_name="staging", version=v, decision_id=uuid.uuid4(), verdict="passed",
                 expected_revision=0, reason="race", actor=SYSTEM,
             )
@@ -109,7 +125,7 @@ def test_one_of_two_changes_of_state_wins() -> None:
     version = make_version()
     copies = [AdapterVersion.objects.get(pk=version.pk) for _ in range(NUM_THREADS)]
     results = run_together(
-        *[lambda c=c: set_version_state(version=c, to_state="checked", actor=SYSTEM) for c in copies]  # type: ignore[misc]
+        *[lambda c=c: set_version_state(version=c, to_state="checked", actor=SYSTEM) for c in copies]
     )
     assert sum(isinstance(result, AdapterVersion) for result in results) == 1
     assert {result.code for result in results if isinstance(result, AssayError)} == {"state-changed"}

@@ -42,7 +42,7 @@ def test_every_fault_at_once(user: User) -> None:
         )  # fmt: skip
     codes = [fault.code for fault in caught.value.faults]
     assert codes == ["scope-unknown", "name-invalid", "name-invalid", "expiry-past"]
-    assert "Did you mean 'read'?" in caught.value.faults[0].message
+    assert "Did you mean 'read'" in caught.value.faults[0].message
     assert ApiToken.objects.count() == 0
 
 

@@ -35,12 +35,15 @@ def test_fractions_and_messages_stay_within_bounds(tmp_path: Path) -> None:
     assert {len(event["message"]) for event in read(path)} == {MAX_MESSAGE_CHARS}
 
 
+def write_lines(report: EventWriter) -> None:
+    for _ in range(50):
+        report.log("info", "x" * 3000)
+
+
 def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventWriter(path) as report:
-        threads = [
-            threading.Thread(target=lambda: [report.log("info", "x" * 3000) for _ in range(50)]) for _ in range(4)
-        ]
+        threads = [threading.Thread(target=write_lines, args=(report,)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

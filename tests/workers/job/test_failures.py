@@ -61,4 +61,6 @@ def test_every_fault_is_kept() -> None:
     )
     assert describe_failure(training).details == ({"code": "a", "message": "m", "where": "w", "remedy": "r"},)
     evaluation = EvaluationError("suite-invalid", "one", faults=[Fault("b", "m", "w")])
-    assert describe_failure(evaluation).details == ({"code": "b", "message": "m", "where": "w", "remedy": ""},)
+    assert describe_failure(evaluation).details == (
+        {"code": "b", "message": "m", "where": "w", "remedy": ""},
+    )

@@ -64,7 +64,9 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_missing_input_is_told_by_name(tmp_path: Path) -> None:
-    task = JobTask(spec=read_spec(write(tmp_path, document())), workdir=tmp_path, outputs=tmp_path)
+    task = JobTask(
+        spec=read_spec(write(tmp_path, document())), workdir=tmp_path, outputs=tmp_path, scratch=tmp_path
+    )
     assert task.input("adapter") == tmp_path / "inputs" / "adapter"
     assert task.optional_input("holdout") is None
     with pytest.raises(JobFolderError, match="base_model"):

@@ -27,8 +27,8 @@ class Example:
     Attributes:
         example_id: Unique in its file.
         messages: At least one.
-        is_general: Whether it is general instruction data, which gets no system prompt of the task: its line says
-            ``"role": "general"`` (``data.mixing`` writes that).
+        is_general: Whether it is general instruction data, which gets no system prompt of the task: its line
+            says ``"role": "general"`` (``data.mixing`` writes that).
     """
 
     example_id: str

@@ -1,1 +1,1 @@
-"""Merging a LoRA adapter into its base model: fp32 arithmetic, tensor by tensor, every tensor accounted for."""
+"""Merging a LoRA adapter into its base model: fp32, tensor by tensor, every tensor accounted for."""

@@ -1,7 +1,8 @@
 """The sum W + scaling * B @ A with one rounding at the end.
 
-Everything is upcast to float32 first, and the result is cast to the base tensor's own dtype once. Rounding the
-delta before the addition, as a merge of bf16 tensors does, changes a tenth of the elements (FACTS section 2).
+Everything is upcast to float32 first, and the result is cast to the base tensor's own dtype once. Rounding
+the delta before the addition, as a merge of bf16 tensors does, changes a tenth of the elements (FACTS section
+2).
 
 Shape letters: R rows of the stored weight in one block, D_in, D_out, r rank.
 """

@@ -1,4 +1,4 @@
-"""The files beside the weights: configuration, tokenizer, chat template, licence; never an adapter's files."""
+"""The files beside the weights: configuration, tokenizer, template, licence; never an adapter's files."""
 
 import json
 import shutil
@@ -10,7 +10,20 @@ PROVENANCE_FILE = "assay_merge.json"
 
 # Weights in any format, and what makes a library attach an adapter again or run code.
 _LEFT_OUT_SUFFIXES = frozenset(
-    ".safetensors .bin .pt .pth .ckpt .pkl .gguf .h5 .msgpack .onnx .py .zip".split()
+    (
+        ".safetensors",
+        ".bin",
+        ".pt",
+        ".pth",
+        ".ckpt",
+        ".pkl",
+        ".gguf",
+        ".h5",
+        ".msgpack",
+        ".onnx",
+        ".py",
+        ".zip",
+    )
 )
 _LEFT_OUT_NAMES = frozenset({WEIGHTS_INDEX, PROVENANCE_FILE, "pytorch_model.bin.index.json"})
 _LEFT_OUT_PREFIXES = ("adapter_", ".", "training_args", "optimizer", "trainer_state")

@@ -1,7 +1,8 @@
-"""Checking merged weights by themselves: their logits against those of base + adapter, teacher-forced, in fp32.
+"""Checking merged weights by themselves: their logits against those of base + adapter, teacher-forced, in
+fp32.
 
-What remains is the rounding of the merged weights to the base's dtype; a wrong scale or an unmatched layer shows
-as a difference many times larger (MISSION E2).
+What remains is the rounding of the merged weights to the base's dtype; a wrong scale or an unmatched layer
+shows as a difference many times larger (MISSION E2).
 
 Shape letters: T tokens of one prompt, V vocabulary.
 """
@@ -106,7 +107,8 @@ def _compare(
 ) -> tuple[float, float, float, int, int]:
     """Compare logits [T, V], ``plain`` being log-probabilities.
 
-    Returns the largest difference, the two summed KL divergences, and the numbers of changed and near-tied tops.
+    Returns the largest difference, the two summed KL divergences, and the numbers of changed and near-tied
+    tops.
     """
     log_adapted = adapted.log_softmax(-1)
     probabilities = log_adapted.exp()

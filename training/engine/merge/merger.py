@@ -27,8 +27,8 @@ class MergeResult:
         num_untouched_tensors: Tensors that are the base's, byte for byte.
         num_adapter_tensors: Tensors of the adapter, each used exactly once.
         max_abs_delta: Largest absolute change of a weight, before rounding.
-        min_changed_fraction: The smallest part of a touched weight's elements that changed after rounding, 0-1:
-            near 0 means that the adapter is too small for the base's dtype.
+        min_changed_fraction: The smallest part of a touched weight's elements that changed after rounding,
+            0-1: near 0 means that the adapter is too small for the base's dtype.
         size_bytes: Length of the merged weight files.
         duration_seconds: Of the whole merge.
     """

@@ -1,7 +1,8 @@
-"""What a merge will change: the base's tensors and the adapter's pairs, matched by the registry's intake check.
+"""What a merge will change: the base's tensors and the adapter's pairs, matched by the registry's intake
+check.
 
-The matching is that of `registry.artifacts.adapter_check`, so that intake and merge can never disagree on what
-an adapter means. Works on headers: no values are read.
+The matching is that of `registry.artifacts.adapter_check`, so that intake and merge can never disagree on
+what an adapter means. Works on headers: no values are read.
 """
 
 from collections import defaultdict
@@ -9,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from registry.artifacts.adapter_check import AdapterModule, check_adapter
+from registry.artifacts.adapter_check import check_adapter
 from registry.artifacts.adapter_folder import WEIGHTS_FILE
+from registry.artifacts.adapter_tensors import AdapterModule
 from registry.artifacts.base_model import BaseModelSummary, read_base_model
 from registry.artifacts.findings import Severity
 from registry.artifacts.safetensors_header import read_header
@@ -23,7 +25,8 @@ class MergePlan:
 
     Attributes:
         base: The base model's files and tensors.
-        modules_by_shard: For each weight file of the base, the adapted weights in it; empty for untouched files.
+        modules_by_shard: For each weight file of the base, the adapted weights in it; empty for untouched
+            files.
         num_adapter_tensors: Tensors in the adapter's file; each is consumed exactly once.
     """
 
@@ -42,9 +45,10 @@ def plan_merge(base_model: Path, adapter: Path) -> MergePlan:
 
     Raises:
         MergeRefused: The adapter asks for something that is not merged exactly (DoRA, biases, whole modules,
-            embeddings, changed initial weights, ...) or does not fit; ``code`` is that of the first fault, for
-            example ``adapter-dora``, and ``faults`` holds all of them.
-        MergeFailed: ``merge-tensor-unaccounted``, if an accepted adapter has a tensor that no weight consumes.
+            embeddings, changed initial weights, ...) or does not fit; ``code`` is that of the first fault,
+            for example ``adapter-dora``, and ``faults`` holds all of them.
+        MergeFailed: ``merge-tensor-unaccounted``, if an accepted adapter has a tensor that no weight
+            consumes.
         BaseModelError: The base model's folder is at fault (registry.artifacts).
     """
     check = check_adapter(adapter, base_model)

@@ -1,7 +1,7 @@
 """Writing one merged weight file: a copy of the base's file in which only the adapted weights' bytes differ.
 
-Names, shapes, dtypes, order and metadata are those of the base because its header is kept as it is. At most one
-block of rows and one pair of factors are in memory.
+Names, shapes, dtypes, order and metadata are those of the base because its header is kept as it is. At most
+one block of rows and one pair of factors are in memory.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from typing import BinaryIO
 import torch
 from safetensors import safe_open
 
-from registry.artifacts.adapter_check import AdapterModule
+from registry.artifacts.adapter_tensors import AdapterModule
 from registry.artifacts.safetensors_header import SafetensorsHeader, TensorInfo, read_header
 from training.engine.errors import MergeFailed, MergeRefused
 from training.engine.merge.arithmetic import LoraFactors, merge_rows

@@ -33,13 +33,19 @@ _TASK_ROLES = ("holdout", "ood")
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """A rate of a report: where it is stated and how a row shows it."""
+    """A rate of a report: where it is stated and how a row shows it.
+
+    Attributes:
+        words: How it is called in findings.
+        metric: Its name in the metrics.
+        of_row: Gives a row's value, 0 or 1.
+        bad_value: The value of the rows that speak against the candidate.
+    """
 
     words: str
     metric: str
     of_row: Callable[[Row], float | None]
-    row_key: float
-    """Value (0 or 1) of the rows that speak against the candidate."""
+    bad_value: float
 
 
 _STRICT = _Rate("strict JSON", "strict_parse_rate", row_is_strict, 0)
@@ -129,7 +135,7 @@ def _rate_finding(
         num_examples=measured.num_examples,
         explanation=f"{ones} of {measured.num_examples}: {as_percent(measured.mean)}, "
         f"{wanted} {as_percent(threshold.value)} wanted",
-        example_ids=measured.ids_where(lambda value: value == rate.row_key)[:MAX_EXAMPLE_IDS],
+        example_ids=measured.ids_where(lambda value: value == rate.bad_value)[:MAX_EXAMPLE_IDS],
     )
 
 

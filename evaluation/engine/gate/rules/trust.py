@@ -104,8 +104,8 @@ def _check_divergence(settings: CanaryParityRule, evidence: Evidence) -> Finding
         observed=float(diverged),
         threshold=threshold,
         num_examples=compared,
-        explanation=f"merged and adapter diverge on {diverged} of {compared} canaries ({near_ties} near ties, "
-        f"{'unknown' if noise is None else noise} divergences of one form from itself)",
+        explanation=f"merged and adapter diverge on {diverged} of {compared} canaries "
+        f"({near_ties} near ties; one form from itself: {'unknown' if noise is None else noise})",
         example_ids=ids[:MAX_EXAMPLE_IDS],
     )
 
@@ -128,15 +128,17 @@ def _check_effect(settings: CanaryParityRule, evidence: Evidence) -> Finding:
 def _check_size(role: str, minimum: int, evidence: Evidence) -> Finding:
     num = evidence.candidate.count("sets", role, "num_examples")
     rows = len(evidence.candidate.role_rows(role))
-    name, known = f"{role} size", {"threshold": float(minimum), "num_examples": num}
     if num is None or num != rows:
-        return inconclusive(name, f"{role}: {num} examples are stated, {rows} rows are there", **known)
-    if num < minimum:
-        return inconclusive(
-            name, f"{role} has {num} examples, at least {minimum} are needed", observed=float(num), **known
-        )
+        explanation = f"{role}: {num} examples are stated, {rows} rows are there"
+        return inconclusive(f"{role} size", explanation, threshold=float(minimum), num_examples=num)
+    enough = num >= minimum
     return Finding(
-        name=name, outcome="passed", explanation=f"{role} has {num} examples", observed=float(num), **known
+        name=f"{role} size",
+        outcome="passed" if enough else "inconclusive",
+        explanation=f"{role} has {num} examples" + ("" if enough else f", at least {minimum} are needed"),
+        observed=float(num),
+        threshold=float(minimum),
+        num_examples=num,
     )
 
 
