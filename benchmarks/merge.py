@@ -1,7 +1,8 @@
-"""Merging SmolLM2-135M with a rank-16 adapter: Assay's merge beside peft's `merge_and_unload` in fp32, and a file copy.
+"""Merging SmolLM2-135M with a rank-16 adapter: Assay's merge beside peft's `merge_and_unload` in fp32, and
+a file copy.
 
-Each candidate runs in a process of its own, three times in turn; shown are the median time without imports, the peak of
-the resident memory, and the ratio to peft. The copy is the physical limit.
+Each candidate runs in a process of its own, three times in turn; shown are the median time without imports,
+the peak of the resident memory, and the ratio to peft. The copy is the physical limit.
 """
 
 import json

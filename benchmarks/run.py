@@ -11,7 +11,8 @@ def main() -> int:
     """Exit code 0 when every benchmark ran."""
     scripts = sorted(path for path in HERE.glob("*.py") if path.name != "run.py")
     codes = [
-        subprocess.run([sys.executable, str(script)], cwd=HERE.parent, check=False).returncode for script in scripts
+        subprocess.run([sys.executable, str(script)], cwd=HERE.parent, check=False).returncode
+        for script in scripts
     ]
     return max(codes)
 

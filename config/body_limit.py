@@ -1,6 +1,7 @@
 """Refuses request bodies that are larger than anything the server takes, before they are read.
 
-Django writes a whole request body to disk before a view sees it; without this limit one client could fill the disk.
+Django writes a whole request body to disk before a view sees it; without this limit one client could fill
+the disk.
 """
 
 import json

@@ -35,6 +35,10 @@ class EvaluationConflict(ConflictError):
             "The submission is {state!r}; only a failed or cancelled one can be retried."
             " Submit changed bytes anew."
         ),
+        "training-data-differs": (
+            "The same bytes were submitted as {version} with {known}; that cannot change any more."
+            " Submit them under another adapter name to have them judged with other training data."
+        ),
         "run-not-scored": "The run is {state!r}; a decision needs its results.",
         "version-undecided": (
             "Version {reference} has no decision in the form {form!r} that channel {channel!r} serves;"

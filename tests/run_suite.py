@@ -41,7 +41,10 @@ def run_pytest(arguments: list[str], *, database_url: str | None = None) -> int:
 def main(arguments: list[str]) -> int:
     """Exit code 0 when both runs pass."""
     on_sqlite = run_pytest(arguments or ["tests"])
-    with tempfile.TemporaryDirectory(prefix="assay-postgres-") as folder, running_postgres(Path(folder)) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-postgres-") as folder,
+        running_postgres(Path(folder)) as url,
+    ):
         existing = [path for path in DATABASE_TESTS if (ROOT / path).exists()]
         on_postgres = run_pytest([*existing, "-m", "not engine and not e2e"], database_url=url)
     return on_sqlite or on_postgres

@@ -37,6 +37,7 @@ from training.services import runs as training_runs
 from workers.child import ChildProcess
 from workers.event_tail import EventBatch, EventTail
 from workers.exits import classify_exit, count_oom_kills
+from workers.heartbeat import heartbeats_of
 from workers.job.events import EVENTS_NAME
 from workers.job.result import JobFailure, JobResult
 from workers.outputs import OutputsMalformed, drop_outputs, store_output
@@ -133,9 +134,10 @@ class _Attempt:
             raise
 
     def _run(self) -> str:
-        folder = prepare_work_folder(
-            claim=self._claim, root=Path(settings.WORK_ROOT), num_threads=settings.JOB_NUM_THREADS
-        )
+        with heartbeats_of(self._claim, every_seconds=settings.JOB_HEARTBEAT_SECONDS):
+            folder = prepare_work_folder(
+                claim=self._claim, root=Path(settings.WORK_ROOT), num_threads=settings.JOB_NUM_THREADS
+            )
         self._folder = folder
         record_workdir(claim=self._claim, workdir=str(folder.path))
         num_oom_kills = count_oom_kills()
@@ -204,7 +206,8 @@ class _Attempt:
         record_events(claim=self._claim, events=batch.events)
 
     def _complete(self, result: JobResult, folder: WorkFolder) -> str:
-        digest = store_output(result=result, folder=folder)
+        with heartbeats_of(self._claim, every_seconds=settings.JOB_HEARTBEAT_SECONDS):
+            digest = store_output(result=result, folder=folder)
         job = self._persist(
             lambda: complete_job(claim=self._claim, values=result.values, output_artifact=digest)
         )

@@ -170,6 +170,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 6 * 3600,
     # A request must not wait long for a broker that is down: the scheduler sends its message later.
     "socket_connect_timeout": 2,
+    # A worker may be busy for hours without using its connection.
+    "socket_keepalive": True,
     "connect_retries_timeout": 2,
     "max_retries": 1,
     "interval_start": 0,

@@ -12,7 +12,11 @@ from config.settings.databases import parse_database_url
 from config.settings.secrets import load_or_create_secret
 
 SECRET_KEY = env.get_str("ASSAY_SECRET_KEY", "") or load_or_create_secret(ASSAY_HOME / "secret_key")
-ALLOWED_HOSTS = env.get_list("ASSAY_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
+ALLOWED_HOSTS = env.get_list(
+    # The address that `assay up` listens on is asked for, too; "0.0.0.0" matches no Host header.
+    "ASSAY_ALLOWED_HOSTS",
+    ("localhost", "127.0.0.1", "[::1]", env.get_str("ASSAY_HOST", "localhost")),
+)
 DATABASES = {
     "default": parse_database_url(env.get_str("DATABASE_URL", f"sqlite:///{ASSAY_HOME / 'assay.sqlite3'}"))
 }

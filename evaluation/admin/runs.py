@@ -48,7 +48,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         """What is evaluated."""
         return str(run.version or run.base_model)
 
-    @display(description="verdict", ordering="decision__verdict", label=VERDICT_COLOURS)  # type: ignore[untyped-decorator]
+    @display(description="verdict", ordering="decision__verdict", label=VERDICT_COLOURS)
     def verdict(self, run: EvaluationRun) -> str | None:
         """What the rules say; None before."""
         return run.decision.verdict if hasattr(run, "decision") else None

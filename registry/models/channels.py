@@ -25,9 +25,9 @@ class Channel(Recorded):
 class Promotion(Recorded):
     """One change of a channel; never altered afterwards.
 
-    `restores` is set for a rollback only: the promotion (never itself a rollback) whose version and bytes came back.
-    `decision_id` names the decision of the evaluation app that allowed it, `artifact` the bytes that ship.
-    `override_reason` is empty unless a person set the rules aside.
+    `restores` is set for a rollback only: the promotion (never itself a rollback) whose version and bytes
+    came back. `decision_id` names the decision of the evaluation app that allowed it, `artifact` the bytes
+    that ship. `override_reason` is empty unless a person set the rules aside.
     """
 
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="promotions")

@@ -13,11 +13,12 @@ from registry.models.fields import Recorded, sha256_field
 class Job(Recorded):
     """One unit of work.
 
-    `inputs` maps the name of an input folder to artifacts: {"adapter": {"artifact": digest}} or, for a folder put
-    together from several artifacts, {"suite": {"files": {"holdout.jsonl": {"artifact": digest, "path": "data.jsonl"}},
-    "inline": {"suite.json": {...}}}}. `cache_key` is the digest of kind, code version, inputs and configuration;
-    among active jobs it is unique, so that the same work is never done twice at once.
-    `claim` is the fencing token of the present attempt: a result with another claim is refused.
+    `inputs` maps the name of an input folder to artifacts: {"adapter": {"artifact": digest}} or, for a
+    folder put together from several artifacts, {"suite": {"files": {"holdout.jsonl": {"artifact": digest,
+    "path": "data.jsonl"}}, "inline": {"suite.json": {...}}}}. `cache_key` is the digest of kind, code
+    version, inputs and configuration; among active jobs it is unique, so that the same work is never done
+    twice at once. `claim` is the fencing token of the present attempt: a result with another claim is
+    refused.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -1,7 +1,7 @@
 """From a registered base model to a pulled folder, on the real model, real vLLM and real processes.
 
-Few training steps and small sets: what is shown is that every step works and that killing a worker in the middle of
-an evaluation changes nothing, not that the adapter is any good.
+Few training steps and small sets: what is shown is that every step works and that killing a worker in the
+middle of an evaluation changes nothing, not that the adapter is any good.
 """
 
 import json
@@ -93,7 +93,8 @@ def _register_and_train(client: Client, tmp_path: Path) -> Path:
     client.call("POST", "/policies", {"definition": LENIENT_POLICY})
     adapter = tmp_path / "adapter"
     client.assay(
-        "train", "run", str(task / "training.json"), "--name", "mini", "--dataset", "mini-train@1", "--output", str(adapter)
+        "train", "run", str(task / "training.json"), "--name", "mini", "--dataset", "mini-train@1",
+        "--output", str(adapter)
     )  # fmt: skip
     assert {"adapter_config.json", "adapter_model.safetensors"} <= {path.name for path in adapter.iterdir()}
     return adapter

@@ -194,6 +194,9 @@ def test_stopping_in_the_middle_of_a_job_leaves_no_process_and_puts_it_back(stac
     stack.stop()
     assert stack.processes() == {}
 
+    replay = stack.command("workers.job", str(stack.home / "work" / job_id / "attempt-2"))
+    assert (replay.returncode, "agrees with" in replay.stdout) == (0, True), "repeated with the server off"
+
 
 def _catch_child_at_work(stack: Stack, *, first_number: int) -> tuple[str, int]:
     """Puts a job in and stops its process as soon as it is there; returns the job's id and the process."""

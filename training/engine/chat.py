@@ -170,7 +170,8 @@ def render_rows(
     the tokenizer does not know.
 
     Raises:
-        ChatTemplateUnsuitable: See `render_row`; ``answer-not-recoverable`` only if it is so for all examples.
+        ChatTemplateUnsuitable: See `render_row`; ``answer-not-recoverable`` only if all
+            examples are like that.
     """
     end_token_id = find_end_token_id(tokenizer)
     rows: list[ChatRow] = []

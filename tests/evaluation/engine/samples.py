@@ -40,7 +40,7 @@ def task_line(number: int, text: str, **extra: Any) -> dict[str, Any]:
 
 
 def write_suite(folder: Path, document: dict[str, Any] | None = None, num: int = 3) -> Path:
-    """Write a suite folder with ``num`` examples a set, one regression example of each kind, and return it."""
+    """Write a suite folder with ``num`` examples a set and two regression examples, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "suite.json").write_text(json.dumps(suite_document() if document is None else document))
     write_lines(folder / "holdout.jsonl", [task_line(i, f"Printer {i} is broken") for i in range(num)])

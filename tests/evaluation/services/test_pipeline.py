@@ -117,7 +117,7 @@ def go_to_evaluation(run: EvaluationRun) -> None:
 def test_next_step_of_a_candidate(
     run_state: str, version: dict[str, str], baseline: dict[str, str] | None, expected: Step
 ) -> None:
-    checks = {version["checked"]: {}} if "checked" in version else {}
+    checks: dict[str, Any] = {version["checked"]: {}} if "checked" in version else {}
     run = SimpleNamespace(
         subject="candidate",
         state=run_state,

@@ -1,4 +1,4 @@
-"""train, merge and evaluate as job processes on a tiny random Llama; each repeated by hand with the same result."""
+"""train, merge and evaluate as job processes on a tiny random Llama; each repeated with the same result."""
 
 import json
 import os

@@ -11,7 +11,8 @@ OUTPUT = "adapter"
 
 
 def run(task: JobTask, report: EventWriter) -> RunnerResult:
-    """Trains on the input `training_data`; the input `holdout`, where there is one, gives the held-out loss."""
+    """Trains on the input `training_data`; `holdout`, where there is such an input, gives the held-out
+    loss."""
     result = run_training(
         base_model=task.input("base_model"),
         training_data=task.input("training_data"),

@@ -10,7 +10,7 @@ from tests.evaluation.engine.gate.samples import report, row, sample_evidence
 
 
 def evidence(num_examples: int, num_before: int, num_after: int) -> Evidence:
-    """Return one dimension in which the base passes ``num_before`` examples and the candidate ``num_after``."""
+    """Return one dimension in which the base passes ``num_before`` and the candidate ``num_after``."""
 
     def rows(form: str, num_passed: int) -> list[dict[str, Any]]:
         return [
