@@ -80,6 +80,8 @@ def store_report(*, run: EvaluationRun, report: Report, actor: Actor) -> None:
             report_artifact_id=report.digest,
             metrics=dict(report.metrics),
         )
+        # A run that failed after it was scored, and is tried again, has rows already.
+        ExampleResult.objects.filter(run=locked).delete()
         ExampleResult.objects.bulk_create(
             (_result_row(locked, position, row) for position, row in enumerate(report.rows)),
             batch_size=_BATCH_ROWS,

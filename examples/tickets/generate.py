@@ -35,12 +35,12 @@ PROBLEM_TYPES = ("login", "billing", "crash", "performance", "data_loss", "how_t
 URGENCIES = ("low", "normal", "high", "critical")
 MODULES = ("mobile", "web", "api", "reports", "calendar")
 ACTION_OF_PROBLEM = {
-    "login": "reset_access",
+    "login": "unlock",
     "billing": "refund",
-    "crash": "investigate",
-    "performance": "investigate",
-    "data_loss": "restore_data",
-    "how_to": "send_guide",
+    "crash": "fix",
+    "performance": "fix",
+    "data_loss": "restore",
+    "how_to": "explain",
 }
 # Shares in twentieths.
 URGENCY_WEIGHTS = {"low": 4, "normal": 6, "high": 5, "critical": 5}
@@ -74,7 +74,7 @@ class Ticket:
         if self.urgency == "critical":
             return "escalate"
         if self.asks_for_call:
-            return "call_back"
+            return "call"
         return ACTION_OF_PROBLEM[self.problem_type]
 
     def to_answer(self) -> str:

@@ -8,12 +8,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from registry.admin.base import ReadOnlyAdmin, ReadOnlyInline, actor_of
-from registry.admin.visible_text import visible_text
 from registry.choices import TokenScope
 from registry.errors import AssayError
 from registry.models import Job, JobAttempt
 from registry.selectors.jobs import compute_duration_seconds, list_latest_job_events
 from registry.services.jobs import cancel_job
+from registry.visible_text import visible_text
 
 MAX_SHOWN_EVENTS = 200
 MAX_SHOWN_MESSAGE_CHARS = 500

@@ -29,12 +29,12 @@ EVALUATION_SETS = ("holdout", "ood", "regression", "canary")
 KEYS = ["problem_type", "urgency", "module", "action"]
 # The written rule of README.md, spelled out a second time and apart from the generator.
 ACTION_BY_PROBLEM = {
-    "login": "reset_access",
+    "login": "unlock",
     "billing": "refund",
-    "crash": "investigate",
-    "performance": "investigate",
-    "data_loss": "restore_data",
-    "how_to": "send_guide",
+    "crash": "fix",
+    "performance": "fix",
+    "data_loss": "restore",
+    "how_to": "explain",
 }
 
 
@@ -136,7 +136,7 @@ def test_actions_follow_the_written_rule(generator: ModuleType) -> None:
         ticket = generator.Ticket(
             problem_type=problem_type, urgency=urgency, module="web", asks_for_call=asks_for_call
         )
-        called = "call_back" if asks_for_call else ACTION_BY_PROBLEM[problem_type]
+        called = "call" if asks_for_call else ACTION_BY_PROBLEM[problem_type]
         assert ticket.action == ("escalate" if urgency == "critical" else called)
 
 
@@ -147,7 +147,7 @@ def test_reference_actions_agree_with_the_other_fields(name: str) -> None:
         if answer["urgency"] == "critical":
             assert answer["action"] == "escalate", line["id"]
         else:
-            assert answer["action"] in {"call_back", ACTION_BY_PROBLEM[answer["problem_type"]]}, line["id"]
+            assert answer["action"] in {"call", ACTION_BY_PROBLEM[answer["problem_type"]]}, line["id"]
 
 
 @pytest.mark.parametrize("name", ["train", "holdout"])
@@ -170,7 +170,7 @@ def test_generated_messages_hold_only_the_cues_of_their_labels(name: str) -> Non
         assert any(holds(text, phrase) for phrase in [*names["the"], *names["in"]]), line["id"]
         if answer["urgency"] != "normal":
             assert any(holds(text, phrase) for phrase in fragments["urgency"][answer["urgency"]]), line["id"]
-        if answer["action"] == "call_back":
+        if answer["action"] == "call":
             assert any(holds(text, phrase) for phrase in fragments["call"]), line["id"]
 
 
@@ -243,7 +243,7 @@ def test_regression_has_thirty_of_each_dimension_with_references_that_pass() -> 
             assert any(found) if scoring["mode"] == "any" else all(found), line["id"]
         else:
             assert re.search(scoring["pattern"], reference), line["id"]
-        ticket = '{"problem_type":"crash","urgency":"low","module":"web","action":"investigate"}'
+        ticket = '{"problem_type":"crash","urgency":"low","module":"web","action":"fix"}'
         if scoring["type"] == "regex":
             assert not re.search(scoring["pattern"], ticket), f"{line['id']}: passes with a ticket"
 

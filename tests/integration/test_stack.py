@@ -1,115 +1,17 @@
 """The embedded stack as people run it: ready, killed in every place, stopped without a trace."""
 
-import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.fixtures.stack import PATIENCE_SECONDS, Stack, wait_for
+
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 90.0
-
-
-class Stack:
-    """One stack in a home folder of its own, on a free port."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        without = {"DATABASE_URL", "REDIS_URL", "ASSAY_URL", "ASSAY_TOKEN"}
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if name not in without},
-            "ASSAY_HOME": str(home),
-            "ASSAY_PORT": "0",
-            "ASSAY_JOB_HEARTBEAT_SECONDS": "0.3",
-            "ASSAY_SCHEDULER_INTERVAL_SECONDS": "0.5",
-            "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
-            "PYTHONPATH": str(ROOT),
-        }
-
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", *arguments],
-            env=self.environment,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=150,
-        )
-
-    def up(self) -> subprocess.CompletedProcess[str]:
-        done = self.command("config.stack", "up", "--detach")
-        assert done.returncode == 0, done.stdout + self.logs()
-        return done
-
-    def stop(self) -> None:
-        done = self.command("config.stack", "stop")
-        assert done.returncode == 0, done.stdout + self.logs()
-
-    def state(self) -> dict[str, Any]:
-        value: dict[str, Any] = json.loads((self.home / "run" / "stack.json").read_text())
-        return value
-
-    def pid(self, name: str) -> int:
-        return int(self.state()["processes"][name]["pid"])
-
-    def get(self, path: str) -> tuple[int, dict[str, Any]]:
-        token = (self.home / "admin_token").read_text().strip()
-        request = urllib.request.Request(  # noqa: S310 - the address is our own
-            self.state()["url"] + path, headers={"Authorization": f"Bearer {token}"}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
-                return response.status, json.loads(response.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
-
-    def enqueue(self, number: int) -> str:
-        done = self.command("tests.integration.enqueue_check", str(self.home / "made"), str(number))
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    def job(self, job_id: str) -> dict[str, Any]:
-        return self.get(f"/api/v1/jobs/{job_id}")[1]
-
-    def processes(self) -> dict[int, str]:
-        """Everything alive whose command line or environment names this home."""
-        needle = os.fsencode(self.home)
-        found = {}
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit() or int(folder.name) == os.getpid():
-                continue
-            try:
-                command, environment = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
-            except OSError:
-                continue
-            if needle in command + environment:
-                found[int(folder.name)] = command.replace(b"\0", b" ").decode(errors="replace")
-        return found
-
-    def logs(self) -> str:
-        return "\n".join(
-            f"== {path}\n{path.read_text()[-2000:]}" for path in (self.home / "log").glob("*.log")
-        )
-
-
-def wait_for(condition: Callable[[], Any], what: str, *, patience_seconds: float = PATIENCE_SECONDS) -> Any:
-    deadline = time.monotonic() + patience_seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.01)
-    raise AssertionError(f"{what} did not come about in {patience_seconds} s")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from evaluation.services import pipeline
+from training.services import runs as training_runs
 from workers import scheduler
 
 pytestmark = pytest.mark.django_db
@@ -20,18 +22,20 @@ def test_a_failing_step_does_not_keep_the_others_from_being_done(monkeypatch: py
         raise RuntimeError("a fault")
 
     monkeypatch.setattr(scheduler, "requeue_lapsed_jobs", fail)
-    monkeypatch.setattr(scheduler.pipeline, "advance_all", lambda: done.append("advance"))
-    monkeypatch.setattr(scheduler.training_runs, "reconcile_all", lambda: done.append("reconcile"))
+    monkeypatch.setattr(pipeline, "advance_all", lambda: done.append("advance"))
+    monkeypatch.setattr(training_runs, "reconcile_all", lambda: done.append("reconcile"))
     assert scheduler.run_turn(turn=1) == 1
     assert done == ["advance", "reconcile"]
 
 
 def test_housekeeping_is_done_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns: list[int] = []
-    monkeypatch.setattr(scheduler, "expire_uploads", lambda **_: turns.append(turn))
-    for turn in range(201):
+    looks: list[str] = []
+    monkeypatch.setattr(scheduler, "expire_uploads", lambda **_: looks.append("look"))
+    num_looks = []
+    for turn in (0, 1, 99, 100, 101, 200):
         scheduler.run_turn(turn=turn)
-    assert turns == [0, 100, 200]
+        num_looks.append(len(looks))
+    assert num_looks == [1, 1, 1, 2, 2, 3]
 
 
 def test_the_first_turn_misses_messages_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

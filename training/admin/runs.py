@@ -12,11 +12,11 @@ from django.urls import URLPattern, path, reverse
 from unfold.views import ChangeList
 
 from registry.admin.base import ReadOnlyAdmin, actor_of
-from registry.admin.visible_text import visible_text
 from registry.choices import ACTIVE_JOB_STATES, JobEventType, TokenScope
 from registry.errors import AssayError
 from registry.models import Job
 from registry.selectors.jobs import list_latest_job_events
+from registry.visible_text import visible_text
 from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
 from training.choices import ACTIVE_TRAINING_STATES
 from training.errors import TrainingNotFound

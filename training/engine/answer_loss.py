@@ -38,8 +38,7 @@ class AnswerLoss:
         self.is_split = self._can_split(probe)
 
     def sum(self, batch: Batch) -> torch.Tensor:
-        """Return the summed loss in nats over the N trained tokens, a float32 scalar; divide by N for the
-        mean.
+        """Return the summed loss in nats over the N trained tokens, a float32 scalar.
 
         Only the model's forward pass follows an enclosing autocast; the logits are upcast first.
         """

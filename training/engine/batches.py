@@ -85,8 +85,7 @@ def plan_steps(
     num_steps: int,
     seed: int,
 ) -> Iterator[list[list[int]]]:
-    """Yield, for each optimiser step, the row numbers of its batches; epochs follow one another until
-    ``num_steps``.
+    """Yield, for each optimiser step, the row numbers of its batches, epoch after epoch.
 
     A step does not reach over the end of an epoch: the last one of an epoch may have fewer batches.
     """

@@ -80,8 +80,7 @@ class RenderedRows:
 
 
 def find_end_token_id(tokenizer: ChatTokenizer) -> int:
-    """Return the token that the template puts after an assistant's answer; generation stops at it when
-    serving.
+    """Return the token that the template puts after an answer, at which serving stops.
 
     Raises:
         ChatTemplateUnsuitable: ``end-token-missing`` when no special token follows the answer,

@@ -94,8 +94,7 @@ def list_trainables(model: PeftModel) -> dict[str, torch.nn.Parameter]:
 
 
 def check_first_gradients(trainables: dict[str, torch.nn.Parameter]) -> None:
-    """Check that every lora_B has a gradient after the first backward pass (lora_A has none yet, because B is
-    zero).
+    """Check that every lora_B has a gradient after the first backward pass; lora_A has none while B is zero.
 
     Raises:
         TrainingFailed: ``lora-without-gradient``, for example under gradient checkpointing whose inputs need

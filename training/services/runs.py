@@ -28,6 +28,7 @@ from registry.services.lookups import look_up
 from registry.services.names import find_name_fault
 from training.choices import ACTIVE_TRAINING_STATES, TRAINING_TRANSITIONS, TrainingRunState
 from training.engine.config import TrainingConfig
+from training.engine.data.jsonl import GENERAL_FOLDER
 from training.engine.errors import ConfigInvalid
 from training.errors import TrainingConflict, TrainingInvalid
 from training.models import MetricPoint, TrainingRun
@@ -208,7 +209,10 @@ def _read_config(faults: list[Fault], config: Mapping[str, Any]) -> TrainingConf
 
 
 def _job_inputs(inputs: _Inputs) -> dict[str, Any]:
-    files = {f"{item}.jsonl": {"artifact": item.artifact_id, "path": DATA_FILE} for item in inputs.datasets}
+    files = {
+        _training_file_name(item): {"artifact": item.artifact_id, "path": DATA_FILE}
+        for item in inputs.datasets
+    }
     job_inputs: dict[str, Any] = {
         "base_model": {"artifact": inputs.base_model.artifact_id},
         "training_data": {"files": dict(sorted(files.items()))},
@@ -216,6 +220,12 @@ def _job_inputs(inputs: _Inputs) -> dict[str, Any]:
     if inputs.holdout is not None:
         job_inputs["holdout"] = {"artifact": inputs.holdout.artifact_id}
     return job_inputs
+
+
+def _training_file_name(version: DatasetVersion) -> str:
+    """General data goes where the engine knows it as such: it gets no system prompt of the task."""
+    is_general = version.dataset.role == DatasetRole.GENERAL
+    return f"{GENERAL_FOLDER}/{version}.jsonl" if is_general else f"{version}.jsonl"
 
 
 def _copy_job(run: TrainingRun, job: Job | None) -> None:

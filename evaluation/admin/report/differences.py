@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from evaluation.engine.json_text import JsonTextError, json_equal, parse_json
 from evaluation.engine.scoring.json_output import strip_outer_fence
-from registry.admin.visible_text import visible_text
+from registry.visible_text import visible_text
 
 MAX_DIFF_TOKENS: Final = 2000
 """Longer texts are shown without marks: the comparison takes time that grows with the product of the

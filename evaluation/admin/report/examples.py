@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 from evaluation.admin.report.differences import Comparison, compare_outputs
 from evaluation.models import EvaluationRun, ExampleResult
 from evaluation.selectors.runs import list_examples
-from registry.admin.visible_text import visible_text
 from registry.choices import EVALUATION_ROLES
+from registry.visible_text import visible_text
 
 PAGE_SIZE: Final = 10
 MAX_SEARCH_CHARACTERS: Final = 200

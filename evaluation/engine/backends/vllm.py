@@ -26,24 +26,9 @@ from evaluation.engine.backends.base import (
     check_lengths,
 )
 from evaluation.engine.backends.fingerprint import engine_fingerprint
-
-ALLOWED_MAX_LORA_RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Values that vLLM 0.32 takes for max_lora_rank (``vllm.config.lora.MaxLoRARanks``)."""
+from evaluation.engine.backends.lora_rank import allowed_lora_rank
 
 _FINISH_REASONS: Final[dict[str | None, FinishReason]] = {"stop": "stop", "length": "length"}
-
-
-def allowed_lora_rank(rank: int) -> int:
-    """Return the smallest max_lora_rank that vLLM takes and that holds this rank.
-
-    Raises:
-        BackendError: The rank is too high for vLLM (``adapter-rank-too-high``).
-    """
-    for allowed in ALLOWED_MAX_LORA_RANKS:
-        if rank <= allowed:
-            return allowed
-    highest = ALLOWED_MAX_LORA_RANKS[-1]
-    raise BackendError("adapter-rank-too-high", f"vLLM serves adapters up to rank {highest}, not {rank}")
 
 
 class VllmBackend:

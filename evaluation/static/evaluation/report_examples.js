@@ -18,7 +18,7 @@
         if (!response.ok) { throw new Error(String(response.status)); }
         const text = await response.text();
         if (turn !== newest) { return; }
-        // The server escapes every text in it; see registry.admin.visible_text.
+        // The server escapes every text in it; see registry.visible_text.
         list.innerHTML = text;
         window.history.replaceState(null, "", "?" + query + "#examples");
         if (focusFirst) { move(1); }

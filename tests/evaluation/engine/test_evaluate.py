@@ -199,10 +199,15 @@ def test_configuration_is_read_from_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [{}, {"subject": "other"}, {"subject": "candidate", "form": "gguf"}, {"subject": "baseline",
-    "unknown": 1},
-     {"subject": "baseline", "backend": {"name": "onnx"}}],
-)  # fmt: skip
+    "document",
+    [
+        {},
+        {"subject": "other"},
+        {"subject": "candidate", "form": "gguf"},
+        {"subject": "baseline", "unknown": 1},
+        {"subject": "baseline", "backend": {"name": "onnx"}},
+    ],
+)
 def test_impossible_configurations_are_refused(document: dict[str, Any]) -> None:
     with pytest.raises(EvaluationError) as error:
         EvaluationConfig.from_json(document)

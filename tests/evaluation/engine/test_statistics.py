@@ -121,7 +121,7 @@ def test_the_bootstrap_is_the_same_every_time_and_depends_on_the_seed() -> None:
 def test_constant_values_have_an_interval_of_no_width(value: float) -> None:
     interval = bootstrap_mean([value] * 30)
     assert interval is not None
-    assert (interval.low, interval.high) == (pytest.approx(value), pytest.approx(value))
+    assert (interval.low, interval.high) == pytest.approx((value, value))
 
 
 def test_what_cannot_be_computed_is_none() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from evaluation.errors import GateError
 from evaluation.models import Decision, EvaluationRun, ExampleResult
 from evaluation.selectors.runs import get_submission, state_of_submission
+from evaluation.services import pipeline
 from evaluation.services.baseline_starts import start_baseline
 from evaluation.services.pipeline import Step, advance_all, advance_run, next_step, on_job_finished
 from evaluation.services.policies import register_policy
@@ -512,6 +514,24 @@ def test_two_threads_advance_the_same_run() -> None:
     assert state(run) == "passed"
     assert Job.objects.count() == 4
     assert Decision.objects.count() == 1
+    assert ExampleResult.objects.filter(run=run).count() == 400
+
+
+def test_rules_that_cannot_be_applied_are_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = start()
+    go_to_evaluation(run)
+    finish_evaluation(job_of(run))
+
+    def refuse(**_: Any) -> None:
+        raise GateError("policy default@1 cannot be read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "decide_run", refuse)
+        on_job_finished(job_id=job_of(run).pk)
+    run.refresh_from_db()
+    assert run.failure is not None
+    assert (state(run), run.failure["code"]) == ("failed", "gate-failed")
+    assert state(retry_submission(run=run, actor=SYSTEM)) == "passed"
     assert ExampleResult.objects.filter(run=run).count() == 400
 
 

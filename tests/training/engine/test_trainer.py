@@ -13,22 +13,10 @@ from transformers import AutoModelForCausalLM
 
 from tests.fixtures.models import random_llama
 from tests.training.engine.reporters import RecordingReporter
-from training.engine.answer_loss import AnswerLoss
-from training.engine.batches import Batch, collate
-from training.engine.chat import ChatRow, render_rows
-from training.engine.config import LoraSettings, TrainingConfig
-from training.engine.data.jsonl import ChatMessage, Example
+from tests.training.engine.tiny import ANSWERS
+from training.engine.config import TrainingConfig
 from training.engine.errors import ConfigInvalid, DataInvalid, TrainingFailed
-from training.engine.lora_model import (
-    add_lora,
-    check_first_gradients,
-    list_trainables,
-    load_base_model,
-    load_tokenizer,
-)
 from training.engine.trainer import TrainingResult, run_training
-
-ANSWERS = ("red", "green apples", "blue sky at noon", "one two three four five")
 
 
 def write_data(path: Path, count: int = 16) -> Path:
@@ -69,43 +57,6 @@ def train(
         base_model_name="tiny",
     )
     return result, report
-
-
-def make_rows() -> tuple[ChatRow, ...]:
-    examples = [
-        Example(
-            example_id=str(i),
-            messages=(ChatMessage("user", f"Say {i}" + " again" * i), ChatMessage("assistant", answer)),
-        )
-        for i, answer in enumerate(ANSWERS)
-    ]
-    tokenizer = load_tokenizer(random_llama())
-    return render_rows(tokenizer, examples, system_prompt=None, max_length_tokens=200).rows
-
-
-def make_model(*, attention: str = "eager", dropout: float = 0.0) -> PeftModel:
-    base = load_base_model(
-        random_llama(), dtype=torch.float32, attention=attention, device=torch.device("cpu")
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = add_lora(base, LoraSettings(r=4, lora_alpha=8, lora_dropout=dropout), base_model_name="tiny")
-        for name, parameter in model.named_parameters():
-            if "lora_B" in name:
-                parameter.data.normal_(0.0, 0.02)
-    return model
-
-
-def gradients(model: PeftModel, loss: AnswerLoss, batches: list[Batch]) -> dict[str, torch.Tensor]:
-    model.zero_grad()
-    num_trained = sum(batch.num_trained_tokens for batch in batches)
-    for batch in batches:
-        (loss.sum(batch) / num_trained).backward()
-    return {
-        name: parameter.grad.clone()
-        for name, parameter in list_trainables(model).items()
-        if parameter.grad is not None
-    }
 
 
 def test_loss_falls_and_the_adapter_loads(tmp_path: Path) -> None:
@@ -158,70 +109,6 @@ def test_checkpointing_gives_the_same_adapter(tmp_path: Path) -> None:
     plain, saving = (load_file(tmp_path / name / "adapter_model.safetensors") for name in ("plain", "saving"))
     for name, tensor in plain.items():
         assert torch.allclose(tensor, saving[name], atol=1e-6), name
-
-
-def test_one_batch_of_four_equals_four_of_one() -> None:
-    rows = make_rows()
-    model = make_model()
-    together = [collate(rows, pad_token_id=2)]
-    apart = [collate([row], pad_token_id=2) for row in rows]
-    loss = AnswerLoss(model.get_base_model(), together[0])
-    assert loss.is_split
-    one, four = gradients(model, loss, together), gradients(model, loss, apart)
-    assert one.keys() == four.keys()
-    for name, gradient in one.items():
-        assert torch.allclose(gradient, four[name], rtol=1e-4, atol=1e-6), name
-
-
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_answer_loss_equals_the_models_own(attention: str) -> None:
-    batch = collate(make_rows(), pad_token_id=2)
-    model = make_model(attention=attention)
-    loss = AnswerLoss(model.get_base_model(), batch)
-    own = model(input_ids=batch.input_ids, attention_mask=batch.attention_mask, labels=batch.labels).loss
-    assert float(loss.sum(batch).detach()) / batch.num_trained_tokens == pytest.approx(
-        float(own.detach()), rel=1e-5
-    )
-
-
-def test_scaled_logits_fall_back_to_the_whole_model() -> None:
-    batch = collate(make_rows(), pad_token_id=2)
-    base = make_model().get_base_model()
-    original = base.forward
-
-    def capped(**inputs: Any) -> Any:
-        output = original(**inputs)
-        output.logits = 30 * torch.tanh(
-            output.logits / 0.1
-        )  # a cap as in Gemma 2, hard enough to matter here
-        return output
-
-    base.forward = capped
-    loss = AnswerLoss(base, batch)
-    assert not loss.is_split
-    own = capped(input_ids=batch.input_ids, attention_mask=batch.attention_mask, labels=None).logits
-    picked = own[:, :-1].log_softmax(-1).gather(2, batch.labels[:, 1:, None].clamp_min(0))[..., 0]
-    expected = -picked[batch.labels[:, 1:] != -100].sum()
-    assert float(loss.sum(batch).detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
-
-
-def test_trainables_are_float32_on_a_bf16_base() -> None:
-    base = load_base_model(random_llama(), dtype=torch.bfloat16, attention="sdpa", device=torch.device("cpu"))
-    model = add_lora(base, LoraSettings(), base_model_name="tiny")
-    assert {parameter.dtype for parameter in list_trainables(model).values()} == {torch.float32}
-
-
-def test_untrained_matrices_are_named() -> None:
-    model = make_model()
-    trainables = list_trainables(model)
-    for parameter in trainables.values():
-        parameter.grad = torch.ones_like(parameter)
-    check_first_gradients(trainables)
-    silent = next(name for name in trainables if "lora_B" in name)
-    trainables[silent].grad = None
-    with pytest.raises(TrainingFailed, match=r"layers\.0") as caught:
-        check_first_gradients(trainables)
-    assert caught.value.code == "lora-without-gradient"
 
 
 def test_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from training.engine.errors import DataInvalid, Fault
 
 ROLES = ("system", "user", "assistant")
 MAX_LISTED_FAULTS = 50
+GENERAL_FOLDER = "general"
+"""Subfolder of an input whose files hold general instruction data, whatever their lines say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class Example:
     Attributes:
         example_id: Unique in its file.
         messages: At least one.
-        is_general: Whether it is general instruction data, which gets no system prompt of the task: its line
-            says ``"role": "general"`` (``data.mixing`` writes that).
+        is_general: Whether it is general instruction data, which gets no system prompt of the task: its file
+            lies in ``general/``, or its line says ``"role": "general"`` (``data.mixing`` writes that).
     """
 
     example_id: str
@@ -48,14 +50,15 @@ class Example:
 
 
 def list_jsonl_files(path: Path) -> tuple[Path, ...]:
-    """Return ``path`` itself when it is a file, else the ``*.jsonl`` files of the folder, sorted by name.
+    """Return ``path`` itself when it is a file, else the ``*.jsonl`` files of the folder and of its
+    ``general/``, each sorted by name.
 
     Raises:
         DataInvalid: ``data-file-missing`` when there is none.
     """
     if path.is_file():
         return (path,)
-    files = tuple(sorted(path.glob("*.jsonl")))
+    files = (*sorted(path.glob("*.jsonl")), *sorted(path.glob(f"{GENERAL_FOLDER}/*.jsonl")))
     if not files:
         raise DataInvalid("data-file-missing", f"The input {path.name} holds no .jsonl file.")
     return files
@@ -88,6 +91,8 @@ def read_examples(path: Path, *, needs_answer: bool = True) -> tuple[Example, ..
     first_lines: dict[str, int] = {}
     for line, row in _iterate_rows(path, faults):
         where = f"{path.name} line {line}"
+        if path.parent.name == GENERAL_FOLDER:
+            row = {**row, "role": "general"}
         example = _read_example(row, where, faults, needs_answer=needs_answer)
         if example is None:
             continue

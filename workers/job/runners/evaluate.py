@@ -18,7 +18,8 @@ LEAKAGE_FRACTION = 0.03
 
 def run(task: JobTask, report: EventWriter) -> RunnerResult:
     """Evaluates what the config says; `training_data`, where there is such an input, is searched for
-    leaks."""
+    leaks.
+    """
     config = EvaluationConfig.from_json(task.spec.config)
     report.progress(0.0, "Comparing training and evaluation data")
     leakage = check_leakage(training_data=task.optional_input("training_data"), suite=task.input("suite"))

@@ -12,7 +12,8 @@ OUTPUT = "adapter"
 
 def run(task: JobTask, report: EventWriter) -> RunnerResult:
     """Trains on the input `training_data`; `holdout`, where there is such an input, gives the held-out
-    loss."""
+    loss.
+    """
     result = run_training(
         base_model=task.input("base_model"),
         training_data=task.input("training_data"),

@@ -88,7 +88,7 @@ def test_logprobs_hold_the_generated_token_as_the_likeliest(adapted: Transformer
 
 def test_continuation_scores_are_log_softmax_of_the_logits(base: TransformersBackend) -> None:
     model = AutoModelForCausalLM.from_pretrained(random_llama(), dtype=torch.float32)
-    logprobs = torch.log_softmax(model(torch.tensor([[1, 50, 60, 70, 80]])).logits[0], dim=-1)
+    logprobs = torch.log_softmax(model(torch.tensor([[1, 50, 60, 70, 80]])).logits[0].detach(), dim=-1)
     score_request = ContinuationRequest(
         request_id="s", prompt_token_ids=(1, 50, 60), continuation_token_ids=(70, 80)
     )
@@ -100,8 +100,9 @@ def test_continuation_scores_are_log_softmax_of_the_logits(base: TransformersBac
 def test_an_adapter_at_run_time_answers_as_the_merged_model(
     base: TransformersBackend, adapted: TransformersBackend
 ) -> None:
-    _, folder = tiny_adapter_and_merged() # The merged weights are rounded to bf16, so only the likelihoods
-    are compared, at a tolerance of that rounding. merged = TransformersBackend(folder, None, CONFIG)
+    _, folder = tiny_adapter_and_merged()
+    # The merged weights are rounded to bf16, so likelihoods are compared, at a tolerance of that rounding.
+    merged = TransformersBackend(folder, None, CONFIG)
     score_request = ContinuationRequest(
         request_id="s", prompt_token_ids=(1, 50, 60), continuation_token_ids=(70, 80)
     )

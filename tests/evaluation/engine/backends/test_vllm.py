@@ -104,10 +104,3 @@ def test_the_fingerprint_is_the_same_for_every_form(results: dict[str, PhaseResu
     digests = {result.fingerprint["digest"] for result in results.values()}
     assert len(digests) == 1
     assert results["base"].fingerprint["dtype"] == "bfloat16"
-
-
-@pytest.mark.parametrize(("rank", "allowed"), [(1, 1), (2, 8), (16, 16), (17, 32), (257, 320), (512, 512)])
-def test_ranks_are_rounded_up_to_what_vllm_takes(rank: int, allowed: int) -> None:
-    from evaluation.engine.backends.vllm import allowed_lora_rank
-
-    assert allowed_lora_rank(rank) == allowed

@@ -55,3 +55,13 @@ def test_folder_of_files(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "c.txt"):
         write(tmp_path / name)
     assert [path.name for path in list_jsonl_files(tmp_path)] == ["a.jsonl", "b.jsonl"]
+
+
+def test_files_below_general_hold_general_examples(tmp_path: Path) -> None:
+    line = '{"id": "a", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r"}]}\n'
+    (tmp_path / "general").mkdir()
+    for path in (tmp_path / "task.jsonl", tmp_path / "general" / "mix.jsonl"):
+        path.write_text(line, encoding="utf-8")
+    files = list_jsonl_files(tmp_path)
+    assert [file.name for file in files] == ["task.jsonl", "mix.jsonl"]
+    assert [read_examples(file)[0].is_general for file in files] == [False, True]

@@ -3,7 +3,7 @@ import pytest
 from evaluation.engine.gate.outcome import Outcome
 from evaluation.engine.gate.policy import BeatsBaselineRule, MinScoreRule, OodRatioRule
 from evaluation.engine.gate.rules.scores import check_beats_baseline, check_min_score, check_ood_ratio
-from tests.evaluation.engine.gate.samples import fail_first, sample_evidence
+from tests.evaluation.engine.gate.samples import Rows, fail_first, sample_evidence
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,11 @@ def test_ood_ratio(num_failed: int, outcome: Outcome) -> None:
 
 def test_ood_ratio_compares_with_holdout() -> None:
     # OOD 0.6 against holdout 0.8: 75 % by hand.
-    evidence = sample_evidence(
-        lambda rows: (fail_first(rows, "ood", 40, score=0.0), fail_first(rows, "holdout", 20, score=0.0))[0]
-    )
+    def spoil(rows: Rows) -> None:
+        fail_first(rows, "ood", 40, score=0.0)
+        fail_first(rows, "holdout", 20, score=0.0)
+
+    evidence = sample_evidence(spoil)
     finding = check_ood_ratio(OodRatioRule(), evidence)
     assert finding.observed == pytest.approx(0.75)
     assert finding.interval is not None

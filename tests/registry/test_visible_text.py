@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.admin.visible_text import is_hidden, visible_text
+from registry.visible_text import is_hidden, visible_text
 
 
 def test_markup_is_escaped() -> None:
