@@ -29,3 +29,4 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A file, as in a deployment: SQLite's databases in memory lock in another way and ignore the timeout.
     # Its name is this process's own, so that several test runs do not share it.
     DATABASES["default"]["TEST"] = {"NAME": str(ASSAY_HOME / f"test-{os.getpid()}.sqlite3")}
+LOGGING = {**LOGGING, "root": {"handlers": ["console"], "level": "WARNING"}}  # noqa: F405

@@ -158,12 +158,6 @@ def run_evaluation(
     results = _run_phases(models, plan, chat, config, workdir, report)
     judged: Form = "base" if config.subject == "baseline" else config.form
     rows = _build_rows(loaded, chat, plan, judged, results)
-    parity = _parity(plan, judged, results, rows, baseline_report, config)
-    timing = {
-        "prepare_seconds": round(prepared - started, 3),
-        "phases": {form: dict(result.timing) for form, result in results.items()},
-        "total_seconds": round(time.monotonic() - started, 3),
-    }
     metrics = {
         "schema_version": SCHEMA_VERSION,
         "subject": config.subject,
@@ -172,18 +166,16 @@ def run_evaluation(
         "engine_fingerprint": dict(results[judged].fingerprint),
         "chat_template_sha256": chat.template_sha256,
         "sets": aggregate_sets(rows, judged),
-        "canary_parity": parity,
+        "canary_parity": _parity(plan, judged, results, rows, baseline_report, config),
         "leakage": dict(leakage) if leakage is not None else {"status": "unknown", "pairs": []},
         "constant_answer_warnings": constant_answer_warnings(rows, judged),
-        "timing": timing,
+        "timing": {
+            "prepare_seconds": round(prepared - started, 3),
+            "phases": {form: dict(result.timing) for form, result in results.items()},
+            "total_seconds": round(time.monotonic() - started, 3),
+        },
     }
-    output.mkdir(parents=True, exist_ok=True)
-    write_lines_atomically(output / EXAMPLES_FILE, rows)
-    write_json_atomically(output / METRICS_FILE, metrics)
-    values = _summary(metrics)
-    report.metric(0, {name: value for name, value in values.items() if isinstance(value, int | float)})
-    report.progress(1.0, "evaluated")
-    return EvaluationResult(output, len(rows), values)
+    return _write_report(output, rows, metrics, report)
 
 
 def read_report(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -307,13 +299,13 @@ def _parity(
     for row in rows:
         if row["role"] == "canary" and row["example_id"] in by_id:
             row["details"]["parity"] = by_id[row["example_id"]].to_json()
-    shipped = {p.example.id: results[judged].generations[p.key].text for p in answered}
+    shipped = {p.example.id: results[judged].generations[p.key] for p in answered}
     return summarise_parity(
         comparisons,
         noise_floor=_noise_floor(plan, config, (adapter, merged)),
         num_differ_from_base=None
         if baseline_report is None
-        else count_differences(shipped, _baseline_canaries(baseline_report)),
+        else count_differences(shipped, _baseline_canaries(baseline_report), config.near_tie_nats),
         num_refused=len(canaries) - len(answered),
         near_tie_nats=config.near_tie_nats,
     )
@@ -332,11 +324,25 @@ def _noise_floor(
     ]
 
 
-def _baseline_canaries(folder: Path) -> dict[str, str]:
+def _baseline_canaries(folder: Path) -> dict[str, Sequence[int]]:
     _, rows = read_report(folder)
     return {
-        row["example_id"]: row["output"] for row in rows if row["role"] == "canary" and row["form"] == "base"
+        row["example_id"]: row["details"]["token_ids"]
+        for row in rows
+        if row["role"] == "canary" and row["form"] == "base" and "token_ids" in row["details"]
     }
+
+
+def _write_report(
+    output: Path, rows: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], report: ProgressReporter
+) -> EvaluationResult:
+    output.mkdir(parents=True, exist_ok=True)
+    write_lines_atomically(output / EXAMPLES_FILE, rows)
+    write_json_atomically(output / METRICS_FILE, metrics)
+    values = _summary(metrics)
+    report.metric(0, {name: value for name, value in values.items() if isinstance(value, int | float)})
+    report.progress(1.0, "evaluated")
+    return EvaluationResult(output, len(rows), values)
 
 
 def _summary(metrics: Mapping[str, Any]) -> dict[str, Any]:

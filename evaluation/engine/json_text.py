@@ -6,6 +6,7 @@ clear JSON value. Used for data files, reference answers and model outputs alike
 
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 MAX_NESTING = 200
@@ -18,6 +19,9 @@ class JsonTextError(ValueError):
 
 class DuplicateKeyError(JsonTextError):
     """An object holds the same key twice."""
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def parse_json(text: str) -> Any:
@@ -73,17 +77,30 @@ def find_unstorable_text(value: Any) -> str | None:
     text.
     """
     if isinstance(value, str):
-        if "\x00" in value:
-            return "holds a NUL character"
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            return "holds a lone surrogate, which is not a character"
-        return None
+        found = _UNSTORABLE.search(value)
+        if found is None:
+            return None
+        return "holds a NUL" if found.group() == "\x00" else "holds a lone surrogate, no character"
     parts: list[Any] = []
     if isinstance(value, dict):
         parts = [*value.keys(), *value.values()]
     elif isinstance(value, list):
         parts = value
     return next((reason for part in parts if (reason := find_unstorable_text(part)) is not None), None)
+
+
+def make_storable(value: Any) -> Any:
+    """Return the value with every NUL and lone surrogate inside its strings replaced by a visible character.
+
+    For what a model wrote: it is shown and stored, and must not break the database.
+    """
+    if isinstance(value, str):
+        return _UNSTORABLE.sub(lambda match: "\u2400" if match.group() == "\x00" else "\ufffd", value)
+    if isinstance(value, list):
+        return [make_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {make_storable(key): make_storable(item) for key, item in value.items()}
+    return value
 
 
 def _object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from evaluation.engine.scoring.json_output import parse_output
 DEFAULT_NEAR_TIE_NATS: Final = 0.5
 """Bound of a near tie. Logits of language models reach 16-32, where neighbouring bf16 numbers lie 0.125
 apart; merging rounds the weights and running an adapter rounds its products, so two logits may each be off
-by two such steps."""
+by two such steps. Measured on SmolLM2-135M under vLLM (bf16, rank 16): 24 of 50 canaries differ somewhere,
+every gap is a multiple of 0.0625, and the largest is 0.25."""
 
 Agreement = Literal["agree", "near_tie", "diverged"]
 
@@ -58,7 +59,7 @@ def compare_outputs(
     if left.is_strict and right.is_strict and json_equal(left.value, right.value):
         return CanaryComparison(example_id, "agree")
     position = _first_difference(first.token_ids, second.token_ids)
-    gaps = (_gap(first, second, position), _gap(second, first, position))
+    gaps = (_gap(first, second.token_ids, position), _gap(second, first.token_ids, position))
     if gaps[0] is None or gaps[1] is None:
         return CanaryComparison(example_id, "diverged", position)
     gap = max(gaps[0], gaps[1])
@@ -78,7 +79,8 @@ def summarise_parity(
     Args:
         comparisons: One for each canary that both forms answered.
         noise_floor: The same form against itself; None when it was not measured.
-        num_differ_from_base: Canaries on which the shipping form's text is not the base's; None when unknown.
+        num_differ_from_base: Canaries that the shipping form answers otherwise than the base, near ties
+            aside (see ``count_differences``); None when unknown.
         num_refused: Canaries that do not fit into the context and that both forms refuse alike.
         near_tie_nats: The bound that was used.
     """
@@ -98,15 +100,34 @@ def summarise_parity(
     }
 
 
-def count_differences(outputs: Mapping[str, str], base_outputs: Mapping[str, str]) -> int | None:
-    """Count the examples whose text differs from the base's.
+def count_differences(
+    outputs: Mapping[str, GenerationOutput],
+    base_answers: Mapping[str, Sequence[int]],
+    near_tie_nats: float = DEFAULT_NEAR_TIE_NATS,
+) -> int | None:
+    """Count the examples that a model answers otherwise than the base, near ties aside.
+
+    An adapter without any effect also differs here and there, as batches are composed otherwise; but then
+    only where two tokens are about equally likely.
+
+    Args:
+        outputs: The model's outputs with log-probabilities, by example id.
+        base_answers: The base's token ids, by example id.
+        near_tie_nats: A first differing token within this gap is no difference.
 
     Returns:
         None when the base lacks an example, as then nothing can be said.
     """
-    if not outputs or not outputs.keys() <= base_outputs.keys():
+    if not outputs or not outputs.keys() <= base_answers.keys():
         return None
-    return sum(text != base_outputs[example_id] for example_id, text in outputs.items())
+    return sum(_differs(output, base_answers[name], near_tie_nats) for name, output in outputs.items())
+
+
+def _differs(output: GenerationOutput, base_token_ids: Sequence[int], near_tie_nats: float) -> bool:
+    if tuple(base_token_ids) == output.token_ids:
+        return False
+    gap = _gap(output, base_token_ids, _first_difference(output.token_ids, base_token_ids))
+    return gap is None or gap > near_tie_nats
 
 
 def _first_difference(first: Sequence[int], second: Sequence[int]) -> int:
@@ -116,14 +137,12 @@ def _first_difference(first: Sequence[int], second: Sequence[int]) -> int:
     return min(len(first), len(second))
 
 
-def _gap(own: GenerationOutput, other: GenerationOutput, position: int) -> float | None:
-    """Return how much likelier (nats) a form finds its own token than the other form's, or None when
-    unknown.
-    """
-    if own.logprobs is None or position >= min(len(own.token_ids), len(other.token_ids), len(own.logprobs)):
+def _gap(own: GenerationOutput, other_token_ids: Sequence[int], position: int) -> float | None:
+    """Return how much likelier (nats) a form finds its own token than the other's, or None when unknown."""
+    if own.logprobs is None or position >= min(len(own.token_ids), len(other_token_ids), len(own.logprobs)):
         return None
     likely = own.logprobs[position]
-    own_token, other_token = own.token_ids[position], other.token_ids[position]
+    own_token, other_token = own.token_ids[position], other_token_ids[position]
     if own_token not in likely or other_token not in likely:
         return None
     return abs(likely[own_token] - likely[other_token])

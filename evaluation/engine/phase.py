@@ -124,7 +124,7 @@ def read_phase_outputs(folder: Path) -> PhaseResult:
 
 def write_json_atomically(path: Path, document: Mapping[str, Any]) -> None:
     """Write one JSON document so that a reader sees all of it or none."""
-    _write_atomically(path, [json.dumps(document, ensure_ascii=False, indent=2)])
+    _write_atomically(path, [json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)])
 
 
 def write_lines_atomically(path: Path, documents: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from evaluation.engine.backends.base import GenerationOutput
 from evaluation.engine.errors import EvaluationError
 from evaluation.engine.examples import RegressionExample
-from evaluation.engine.json_text import JsonTextError, parse_json
+from evaluation.engine.json_text import JsonTextError, make_storable, parse_json
 from evaluation.engine.phase import PhaseResult
 from evaluation.engine.plan import PlannedExample, option_key
 from evaluation.engine.prompts import ChatFormat, decode_raw
@@ -43,6 +43,10 @@ class RowBuilder:
         Raises:
             EvaluationError: The engine gave no output for it (``output-missing``).
         """
+        row: dict[str, Any] = make_storable(self._build(planned, form, result))
+        return row
+
+    def _build(self, planned: PlannedExample, form: str, result: PhaseResult) -> dict[str, Any]:
         if planned.is_refused:
             return self._refused_row(planned, form)
         if planned.options:
@@ -154,8 +158,12 @@ class RowBuilder:
 def _generated_row(
     planned: PlannedExample, form: str, output: GenerationOutput, behaviour: Behaviour
 ) -> dict[str, Any]:
+    row = _common_row(planned, form)
+    if planned.role == "canary":
+        # Forms and runs are compared token by token.
+        row["details"]["token_ids"] = list(output.token_ids)
     return {
-        **_common_row(planned, form),
+        **row,
         "output": output.text,
         "finish_reason": output.finish_reason,
         "num_output_tokens": len(output.token_ids),

@@ -269,7 +269,7 @@ def show_summary(demo: Demo, submissions: list[dict[str, Any]]) -> None:
     for column in ("version", "verdict", "holdout", "OOD", "rules that failed"):
         verdicts.add_column(column)
     for submission in submissions:
-        sets = submission["metrics"]["sets"]
+        sets = submission["metrics"]
         failed = [rule["rule"] for rule in submission["decision"]["rules"] if rule["outcome"] == "failed"]
         colour = "green" if submission["verdict"] == "passed" else "red"
         verdicts.add_row(

@@ -17,7 +17,7 @@ TRAINING_CONFIG = {
         "gradient_checkpointing": False,
         "log_every_steps": 1,
         "max_length_tokens": 512,
-        "dtype": "float32",
+        "dtype": "auto",
     },
 }
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.mini_task import LENIENT_POLICY, write_mini_task
+from tests.e2e.mini_task import LENIENT_POLICY, NUM_CANARIES, write_mini_task
 from tests.fixtures.models import smollm2
 from tests.fixtures.stack import Stack, wait_for
 
@@ -72,8 +72,14 @@ def test_the_whole_way(stack: Stack, tmp_path: Path) -> None:
     adapter = _register_and_train(client, tmp_path)
     submission = _submit_and_kill_the_worker(client, adapter)
     assert (submission["state"], submission["verdict"]) == ("passed", "passed")
-    assert submission["metrics"]["canary_parity"]["num_compared"] == 6
-    assert submission["metrics"]["leakage"]["status"] == "checked"
+    outcomes = {rule["rule"]: rule["outcome"] for rule in submission["decision"]["rules"]}
+    assert {rule for rule, outcome in outcomes.items() if outcome == "passed"} == {"leakage", "evidence"}
+    assert set(outcomes.values()) == {"passed", "skipped"}
+    forms = [
+        row["form"]
+        for row in client.call("GET", f"/submissions/{submission['id']}/examples?role=canary")["results"]
+    ]
+    assert sorted(forms) == ["adapter"] * NUM_CANARIES + ["merged"] * NUM_CANARIES
 
     _assert_decision_recomputes(client, submission)
     _assert_default_policy_is_not_fooled(client, adapter)
@@ -115,17 +121,16 @@ def _submit_and_kill_the_worker(client: Client, adapter: Path) -> dict[str, Any]
     first = _submit(client, adapter, "--policy", "mini", expected=(0,))
 
     def evaluating() -> bool:
-        shown = client.call("GET", f"/submissions/{first['id']}")
-        job = shown["current_job"] or {}
-        is_candidate_at_work = job.get("kind") == "evaluate" and job.get("state") == "running"
-        return is_candidate_at_work and shown["state"] == "merged" and float(job["fraction"]) > 0
+        running = client.call("GET", "/jobs?kind=evaluate&state=running")["results"]
+        return any(job["subject"].startswith("mini@1") and job["fraction"] > 0 for job in running)
 
     wait_for(evaluating, "the candidate's evaluation", patience_seconds=PATIENCE_SECONDS)
     os.kill(client.stack.pid("worker-accelerator"), signal.SIGKILL)
     client.assay("wait", first["id"])
     shown = client.call("GET", f"/submissions/{first['id']}")
     jobs = client.call("GET", "/jobs?kind=evaluate")["results"]
-    assert max(job["attempt"] for job in jobs) == 2, "the killed attempt was taken up again"
+    attempts = {job["subject"].split()[0]: job["attempt"] for job in jobs}
+    assert attempts == {"smollm2": 1, "mini@1": 2}, "the killed attempt was taken up again"
     return shown
 
 

@@ -180,6 +180,17 @@ def test_a_refused_canary_is_a_row_and_no_comparison(tmp_path: Path, engine: Scr
     assert (metrics["canary_parity"]["num_compared"], metrics["canary_parity"]["num_refused"]) == (1, 1)
 
 
+def test_what_no_database_can_hold_is_replaced(tmp_path: Path, engine: ScriptedEngine) -> None:
+    engine.answers["merged", "holdout"] = '{"type": "\\ud800\\u0000", "urgency": "a"}'
+    engine.answers["merged", "ood"] = "nul \x00"
+    metrics, rows = read_report(run(tmp_path, "candidate").report)
+    holdout, ood = rows_of(rows, "holdout", "merged")[0], rows_of(rows, "ood", "merged")[0]
+    assert holdout["parse"] == "strict"
+    assert holdout["fields"]["type"]["observed"] == "\ufffd\u2400"
+    assert ood["output"] == "nul \u2400"
+    assert metrics["sets"]["holdout"]["strict_parse_rate"] == 1.0
+
+
 def test_rows_have_the_keys_of_the_contract(tmp_path: Path, engine: ScriptedEngine) -> None:
     result = run(tmp_path, "candidate")
     keys = {

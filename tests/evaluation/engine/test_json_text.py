@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.engine.json_text import (
@@ -10,6 +10,7 @@ from evaluation.engine.json_text import (
     JsonTextError,
     find_unstorable_text,
     json_equal,
+    make_storable,
     parse_json,
 )
 
@@ -21,6 +22,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES)
+@settings(deadline=None)
 def test_what_json_writes_is_read_back_equal(value: object) -> None:
     assert json_equal(parse_json(json.dumps(value)), value)
 
@@ -83,3 +85,15 @@ def test_text_that_a_database_cannot_hold_is_found(value: object) -> None:
 
 def test_ordinary_text_can_be_stored() -> None:
     assert find_unstorable_text({"a": ["\U0001f600", "\uff11", "tab\t"], "b": 1}) is None
+
+
+@given(JSON_VALUES)
+@settings(deadline=None)
+def test_anything_can_be_made_storable(value: object) -> None:
+    assert find_unstorable_text(make_storable(value)) is None
+
+
+def test_making_storable_leaves_a_visible_mark() -> None:
+    assert make_storable({"a\x00": ["\ud800", "plain \U0001f600", 1]}) == {
+        "a\u2400": ["\ufffd", "plain \U0001f600", 1]
+    }

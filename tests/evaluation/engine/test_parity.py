@@ -88,7 +88,15 @@ def test_an_unmeasured_noise_floor_is_null() -> None:
     assert summary["noise_floor_diverged"] is None
 
 
+def test_differences_from_the_base_leave_near_ties_out() -> None:
+    tie = output("a", (7, 8), SAME, {8: -0.7, 9: -0.8})
+    apart = output("b", (7, 8), SAME, {8: -0.1, 9: -3.0})
+    outside = output("c", (5,), {5: -0.1, 6: -4.0})
+    outputs = {"same": tie, "tie": tie, "apart": apart, "outside": outside}
+    base = {"same": [7, 8], "tie": [7, 9], "apart": [7, 9], "outside": [4], "other": [1]}
+    assert count_differences(outputs, base, near_tie_nats=0.5) == 2
+
+
 def test_count_differences_needs_every_example() -> None:
-    assert count_differences({"a": "x", "b": "y"}, {"a": "x", "b": "z", "c": ""}) == 1
-    assert count_differences({"a": "x"}, {}) is None
-    assert count_differences({}, {"a": "x"}) is None
+    assert count_differences({"a": output("a", (1,))}, {}) is None
+    assert count_differences({}, {"a": (1,)}) is None

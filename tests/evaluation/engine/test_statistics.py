@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,6 +15,7 @@ from evaluation.engine.statistics import (
 
 
 @given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+@settings(deadline=None)
 def test_wilson_is_inside_0_1_and_holds_the_rate(counts: tuple[int, int]) -> None:
     successes, num = counts
     interval = wilson_interval(successes, num)
@@ -134,6 +135,7 @@ def test_what_cannot_be_computed_is_none() -> None:
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), min_size=2, max_size=40))
+@settings(deadline=None)
 def test_a_bootstrap_interval_lies_within_the_data(values: list[float]) -> None:
     interval = bootstrap_mean(values, num_resamples=500)
     assert interval is not None

@@ -14,7 +14,7 @@ def gradients(model: PeftModel, loss: AnswerLoss, batches: list[Batch]) -> dict[
     model.zero_grad()
     num_trained = sum(batch.num_trained_tokens for batch in batches)
     for batch in batches:
-        (loss.sum(batch) / num_trained).backward()
+        torch.autograd.backward(loss.sum(batch) / num_trained)
     return {
         name: parameter.grad.clone()
         for name, parameter in list_trainables(model).items()

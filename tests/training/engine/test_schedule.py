@@ -8,7 +8,7 @@ def factor(step: int, scheduler: str = "cosine") -> float:
 
 
 def test_warmup_rises_from_above_zero() -> None:
-    assert (factor(0), factor(1)) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert [factor(0), factor(1)] == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_cosine_closed_form() -> None:

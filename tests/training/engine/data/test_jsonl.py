@@ -58,7 +58,9 @@ def test_folder_of_files(tmp_path: Path) -> None:
 
 
 def test_files_below_general_hold_general_examples(tmp_path: Path) -> None:
-    line = '{"id": "a", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r"}]}\n'
+    line = (
+        '{"id": "a", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r"}]}\n'
+    )
     (tmp_path / "general").mkdir()
     for path in (tmp_path / "task.jsonl", tmp_path / "general" / "mix.jsonl"):
         path.write_text(line, encoding="utf-8")
