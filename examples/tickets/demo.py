@@ -64,7 +64,8 @@ class Demo:
         self, *arguments: str, allowed: tuple[int, ...] = (0,), capture: bool = False
     ) -> tuple[int, str]:
         """Runs one `assay` command, shown as a user would type it; gives exit code and, if captured, its
-        output."""
+        output.
+        """
         console.print(f"[bold cyan]$[/] assay {shlex.join(arguments)}", highlight=False)
         environment = {**os.environ, "ASSAY_URL": self.url, "ASSAY_TOKEN": self.token}
         done = subprocess.run(
@@ -101,7 +102,10 @@ def register_base(demo: Demo) -> None:
         console.print("Converting SmolLM2-135M-Instruct from the wheel (about half a minute) …")
         target.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            [sys.executable, "-m", "training.engine.base_models", str(target)], cwd=ROOT, check=True
+            [sys.executable, "-m", "training.engine.base_models", str(target)],
+            cwd=ROOT,
+            env={**os.environ, "TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+            check=True,
         )
     demo.assay("base", "add", BASE_NAME, str(target))
 

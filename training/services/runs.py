@@ -84,7 +84,7 @@ def create_training_run(*, request: TrainingRequest, actor: Actor) -> TrainingRu
         job = enqueue_job(
             kind=JobKind.TRAIN,
             inputs=_job_inputs(inputs),
-            config=config,
+            config={**config, "base_model_name": inputs.base_model.name},
             code_version=TRAIN,
             subject=f"{request.name} on {inputs.base_model}",
             actor=actor,

@@ -65,12 +65,16 @@ def test_the_job_gets_one_file_for_each_dataset() -> None:
     run = create()
     job = job_of(run)
     assert (job.kind, job.code_version, run.state) == ("train", "train@1", "queued")
-    assert sorted(job.inputs["training_data"]["files"]) == ["general/general@1.jsonl", "tickets-train@1.jsonl"]
+    assert sorted(job.inputs["training_data"]["files"]) == [
+        "general/general@1.jsonl",
+        "tickets-train@1.jsonl",
+    ]
     assert set(job.inputs) == {"base_model", "training_data", "holdout"}
     # Defaults are spelled out, so that a later change of a default does not change what this run was (D1).
     assert job.config["training"]["max_steps"] == 5
     assert job.config["training"]["learning_rate"] == 2e-4
     assert job.config["lora"]["r"] == 16
+    assert job.config["base_model_name"] == run.base_model.name
 
 
 def test_curves_while_running_and_the_result() -> None:

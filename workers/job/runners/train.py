@@ -14,11 +14,15 @@ def run(task: JobTask, report: EventWriter) -> RunnerResult:
     """Trains on the input `training_data`; `holdout`, where there is such an input, gives the held-out
     loss.
     """
+    config = dict(task.spec.config)
+    # Serving compares the name in adapter_config.json with the name of the base that it serves.
+    base_model_name = config.pop("base_model_name", None)
     result = run_training(
         base_model=task.input("base_model"),
         training_data=task.input("training_data"),
         holdout=task.optional_input("holdout"),
-        config=TrainingConfig.from_json(task.spec.config),
+        config=TrainingConfig.from_json(config),
+        base_model_name=base_model_name,
         output=task.outputs / OUTPUT,
         report=report,
     )
