@@ -29,7 +29,7 @@ DATABASE_TESTS = (
 def run_pytest(arguments: list[str], *, database_url: str | None = None) -> int:
     """Runs pytest in a process of its own and gives its exit code."""
     with tempfile.TemporaryDirectory(prefix="assay-tests-") as home:
-        environment = {**os.environ, "ASSAY_HOME": home}
+        environment = {"ASSAY_SHARED": str(ROOT.parent / "shared"), **os.environ, "ASSAY_HOME": home}
         if database_url:
             environment["DATABASE_URL"] = database_url
         else:

@@ -66,7 +66,7 @@ class Demo:
         """Runs one `assay` command, shown as a user would type it; gives exit code and, if captured, its
         output.
         """
-        console.print(f"[bold cyan]$[/] assay {shlex.join(arguments)}", highlight=False)
+        console.print(f"[bold cyan]$[/] assay {shlex.join(arguments)}", highlight=False, soft_wrap=True)
         environment = {**os.environ, "ASSAY_URL": self.url, "ASSAY_TOKEN": self.token}
         done = subprocess.run(
             [sys.executable, "-m", "client", *arguments],
@@ -110,13 +110,19 @@ def register_base(demo: Demo) -> None:
     demo.assay("base", "add", BASE_NAME, str(target))
 
 
-def register_task(demo: Demo) -> None:
-    """Registers the suite (four evaluation sets) and the training sets."""
+def register_task(demo: Demo) -> dict[str, str]:
+    """Registers the suite and the training sets; gives the reference (`name@number`) of each training set."""
     demo.assay("suite", "push", str(HERE))
+    references = {}
     for name in ("train", "general", "harmful_train"):
         role = "general" if name == "general" else "train"
         dataset = f"tickets-{name.replace('_', '-')}"
-        demo.assay("dataset", "push", dataset, str(HERE / f"{name}.jsonl"), "--role", role)
+        _, text = demo.assay(
+            "dataset", "push", dataset, str(HERE / f"{name}.jsonl"), "--role", role, capture=True
+        )
+        console.print(text.strip(), highlight=False, soft_wrap=True)
+        references[name] = text.split()[0]
+    return references
 
 
 def train(demo: Demo, *, config: str, datasets: tuple[str, ...], output: Path) -> None:
@@ -194,7 +200,7 @@ def serve_and_ask(demo: Demo, folder: Path) -> str:
         ),
         *("--max-model-len", "1024", "--enforce-eager", "--generation-config", "vllm"),
     ]
-    console.print(f"[bold cyan]$[/] {shlex.join(command)}", highlight=False)
+    console.print(f"[bold cyan]$[/] {shlex.join(command)}", highlight=False, soft_wrap=True)
     log_path = demo.home / "log" / "demo-vllm.log"
     environment = {
         **os.environ,
@@ -249,8 +255,12 @@ def ask(port: int) -> str:
     ).raise_for_status()
     text: str = answer.json()["choices"][0]["message"]["content"]
     Draft202012Validator(suite["output_schema"]).validate(json.loads(text))
-    console.print(f"[dim]ticket[/]  {TICKET}", highlight=False)
-    console.print(f"[dim]answer[/]  [bold]{text}[/]  (valid against the suite's schema)", highlight=False)
+    console.print(f"[dim]ticket[/]  {TICKET}", highlight=False, soft_wrap=True)
+    console.print(
+        f"[dim]answer[/]  [bold]{text}[/]  (valid against the suite's schema)",
+        highlight=False,
+        soft_wrap=True,
+    )
     return text
 
 
@@ -313,14 +323,13 @@ def main() -> None:
     options = parse_arguments()
     demo = Demo(home=options.home.resolve(), url=options.url)
     good, harmful = demo.folder / "tickets-adapter", demo.folder / "harmful-adapter"
-    good_data = ("tickets-train@1", "tickets-general@1")
-    harmful_data = ("tickets-harmful-train@1",)
     with demo.part("start the server"):
         start_stack(demo)
     with demo.part("register the base model"):
         register_base(demo)
     with demo.part("register suite and training data"):
-        register_task(demo)
+        references = register_task(demo)
+    good_data, harmful_data = (references["train"], references["general"]), (references["harmful_train"],)
     with demo.part("measure the baseline"):
         demo.assay("baseline", "run", "tickets", "--base", BASE_NAME)
     with demo.part("train the adapter"):

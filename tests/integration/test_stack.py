@@ -114,7 +114,7 @@ def _catch_child_at_work(stack: Stack, *, first_number: int) -> tuple[str, int]:
 
 
 def _stop_child(stack: Stack, job_id: str) -> int | None:
-    needle = os.fsencode(f"{stack.home}/work/{job_id}")
+    needle = os.fsencode(stack.home / "work" / job_id)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
