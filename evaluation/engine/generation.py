@@ -73,7 +73,7 @@ def run_phase(folder: Path, spec: PhaseSpec, report: ProgressReporter) -> PhaseR
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=_engine_environment(spec.backend),
+            env=_child_environment(),
             text=True,
         )
         try:
@@ -138,6 +138,7 @@ def main(arguments: list[str]) -> int:
 
 def _run_in_this_process(folder: Path, progress_stream: TextIO) -> None:
     spec = read_phase(folder)
+    os.environ.update(_engine_environment(spec.backend))
 
     def tell(fraction: float, message: str) -> None:
         progress_stream.write(json.dumps({"fraction": fraction, "message": message}) + "\n")
@@ -178,14 +179,16 @@ def _follow(process: "subprocess.Popen[str]", report: ProgressReporter) -> None:
             report.log("warning", f"unexpected line from the engine: {line.rstrip()[:200]}")
 
 
-def _engine_environment(config: BackendConfig) -> dict[str, str]:
-    """The caller's environment with what the engines need; nothing is fetched and nothing is sent."""
+def _child_environment() -> dict[str, str]:
+    """Return the caller's environment, in which the child finds this package wherever it was started."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": root if not path else os.pathsep.join((root, path))}
+
+
+def _engine_environment(config: BackendConfig) -> dict[str, str]:
+    """Return what the engines read when they are imported; nothing is fetched and nothing is sent."""
     return {
-        **os.environ,
-        "PYTHONPATH": root if not path else os.pathsep.join((root, path)),
-        "PYTHONUNBUFFERED": "1",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
