@@ -82,8 +82,8 @@ def test_the_whole_way(stack: Stack, tmp_path: Path) -> None:
     assert sorted(forms) == ["adapter"] * NUM_CANARIES + ["merged"] * NUM_CANARIES
 
     _assert_decision_recomputes(client, submission)
-    _assert_default_policy_is_not_fooled(client, adapter)
     _promote_and_pull(client, submission, tmp_path / "served")
+    _assert_default_policy_is_not_fooled(client, adapter)
 
     workdirs = _work_folders_of(client, submission)
     stack.stop()
