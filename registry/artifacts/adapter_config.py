@@ -60,7 +60,7 @@ class AdapterConfig:
         lora_alpha: numerator of the scaling; 0 when missing or faulty (see faults), since guessing it scales
             the adapter wrongly.
         use_rslora: whether the scaling is alpha / sqrt(r) instead of alpha / r
-            (https://huggingface.co/papers/2312.03732).
+            (arXiv:2312.03732).
         target_modules: names, or one regular expression (str), or None.
         exclude_modules: likewise.
         rank_pattern: regular expression to rank, first match counts.

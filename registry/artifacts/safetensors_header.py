@@ -1,7 +1,7 @@
 """Reads and checks the header of a safetensors file, and nothing else of it.
 
 The file is 8 bytes N (little-endian length of the header), N bytes of JSON, then the tensors' bytes without
-holes (https://github.com/huggingface/safetensors, "Format"). A header is written by a stranger: every count,
+holes (the safetensors format description). A header is written by a stranger: every count,
 offset and name is checked before it is used, and memory is bounded by `MAX_HEADER_BYTES`. Values are never
 read, so NaN or infinity inside a tensor cannot be seen here. Standard library only, no torch.
 """
