@@ -43,7 +43,7 @@ class Demo:
     """Where the demo keeps its files, and how long each part took."""
 
     home: Path
-    url: str
+    url: str = ""
     token: str = ""
     timings: list[tuple[str, float]] = field(default_factory=list)
 
@@ -86,13 +86,23 @@ class Demo:
 
 def start_stack(demo: Demo) -> None:
     """Starts web, workers, broker and scheduler in the background, unless they already run."""
-    subprocess.run(
-        [sys.executable, "-m", "config.stack", "up", "--detach"],
+    if run_stack(demo, "status", is_quiet=True) != 0 and run_stack(demo, "up", "--detach") != 0:
+        raise SystemExit(f"The server did not start; its logs lie in {demo.home / 'log'}.")
+    state = json.loads((demo.home / "run" / "stack.json").read_text(encoding="utf-8"))
+    demo.url = state["url"]
+    demo.token = (demo.home / "admin_token").read_text(encoding="ascii").strip()
+    console.print(f"The server runs at {demo.url}", highlight=False)
+
+
+def run_stack(demo: Demo, *arguments: str, is_quiet: bool = False) -> int:
+    """Runs one command of the stack on the demo's home and gives its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", "config.stack", *arguments],
         cwd=ROOT,
         env={**os.environ, "ASSAY_HOME": str(demo.home)},
-        check=True,
-    )
-    demo.token = (demo.home / "admin_token").read_text(encoding="ascii").strip()
+        stdout=subprocess.DEVNULL if is_quiet else None,
+        check=False,
+    ).returncode
 
 
 def register_base(demo: Demo) -> None:
@@ -170,7 +180,10 @@ def promote_and_pull(demo: Demo, submission: dict[str, Any]) -> Path:
     """Promotes the passed version to `staging` and pulls what the channel serves."""
     demo.assay("channel", "create", "staging", "--form", "merged")
     version = f"{submission['adapter']}@{submission['version']}"
-    demo.assay("promote", version, "staging", "--reason", "passed all rules in the demo")
+    _, shown = demo.assay("channel", "show", "staging", "--json", capture=True)
+    current = json.loads(shown)["current"] or {}
+    if (current.get("adapter"), current.get("version")) != (submission["adapter"], submission["version"]):
+        demo.assay("promote", version, "staging", "--reason", "passed all rules in the demo")
     target = demo.folder / "served" / f"v{submission['version']}"
     demo.assay("pull", "staging", str(target))
     return target
@@ -314,14 +327,13 @@ def parse_arguments() -> argparse.Namespace:
     """Reads the options of the demo."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ASSAY_HOME", ROOT / "var")))
-    parser.add_argument("--url", default=f"http://127.0.0.1:{os.environ.get('ASSAY_PORT', '8000')}")
     return parser.parse_args()
 
 
 def main() -> None:
     """Runs all parts in order; ends with exit code 0 only if both verdicts are what they should be."""
     options = parse_arguments()
-    demo = Demo(home=options.home.resolve(), url=options.url)
+    demo = Demo(home=options.home.resolve())
     good, harmful = demo.folder / "tickets-adapter", demo.folder / "harmful-adapter"
     with demo.part("start the server"):
         start_stack(demo)
