@@ -23,10 +23,13 @@ def prepare_environment(*, num_threads: int | None) -> None:
 
     Args:
         num_threads: None leaves the choice to the libraries.
-    """ os.environ.update(_OFFLINE) # How long a thread spins before it sleeps. Spinning without end starves
-    others where jobs and servers share # few cores (a merge of SmolLM2 took 98 s on two busy cores, else 5
-    s); sleeping at once wastes the second # core of a quiet machine (training: 235 tokens/s, with this
-    bound 339). os.environ.setdefault("GOMP_SPINCOUNT", "5000") if num_threads is not None:
+    """
+    os.environ.update(_OFFLINE)
+    # How long a thread spins before it sleeps. Spinning without end starves others where jobs and servers
+    # share few cores (a merge of SmolLM2 took 98 s on two busy cores, else 5 s); sleeping at once wastes the
+    # second core of a quiet machine (training: 235 tokens/s, with this bound 339).
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+    if num_threads is not None:
         os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(num_threads)))
 
 
