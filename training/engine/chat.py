@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from jinja2.exceptions import TemplateError
 
-from training.engine.data.jsonl import ChatMessage, Example
+from training.engine.data.examples import ChatMessage, Example
 from training.engine.errors import ChatTemplateUnsuitable
 
 IGNORED_LABEL = -100

@@ -1,12 +1,23 @@
 """The training configuration: frozen, typed, with the defaults of MISSION D1; all faults come at once."""
 
-import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from training.engine.errors import ConfigInvalid, Fault
+from training.engine.settings_rules import (
+    FLAG,
+    NAMES,
+    TEXT,
+    Rule,
+    choice,
+    count,
+    number,
+    optional,
+    read_section,
+    unknown_key,
+)
 
 DEFAULT_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 DEFAULT_RANK = 16
@@ -107,9 +118,9 @@ class TrainingConfig:
         sections: dict[str, dict[str, Any]] = {}
         for name in raw:
             if name not in _RULES:
-                faults.append(_unknown_key(name, name, list(_RULES)))
+                faults.append(unknown_key(name, name, list(_RULES)))
         for name, rules in _RULES.items():
-            sections[name] = _read_section(name, raw.get(name, {}), rules, faults)
+            sections[name] = read_section(name, raw.get(name, {}), rules, faults)
         _couple_alpha(sections["lora"], faults)
         if faults:
             listed = "; ".join(f"{fault.where}: {fault.message}" for fault in faults)
@@ -131,129 +142,34 @@ class TrainingConfig:
         return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What a value must be; ``read`` gives the value or raises ValueError."""
-
-    expected: str
-    read: Callable[[Any], Any]
-
-
-def _number(low: float, high: float, *, low_open: bool = False, high_open: bool = False) -> _Rule:
-    def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError
-        if value < low or value > high or (low_open and value == low) or (high_open and value == high):
-            raise ValueError
-        return float(value)
-
-    lower, upper = (">" if low_open else ">="), ("<" if high_open else "<=")
-    return _Rule(f"a number {lower} {low:g}" + ("" if math.isinf(high) else f" and {upper} {high:g}"), read)
-
-
-def _count(low: int, high: int | None = None) -> _Rule:
-    def read(value: Any) -> int:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int)
-            or value < low
-            or (high is not None and value > high)
-        ):
-            raise ValueError
-        return value
-
-    return _Rule(f"a whole number >= {low}" + ("" if high is None else f" and <= {high}"), read)
-
-
-def _choice(*values: str) -> _Rule:
-    def read(value: Any) -> str:
-        if value not in values:
-            raise ValueError
-        return str(value)
-
-    return _Rule("one of " + ", ".join(values), read)
-
-
-def _optional(rule: _Rule) -> _Rule:
-    return _Rule(f"{rule.expected} or null", lambda value: None if value is None else rule.read(value))
-
-
-def _read_flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _read_text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError
-    return value
-
-
-def _read_names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not value or len(set(map(str, value))) != len(value):
-        raise ValueError
-    return tuple(_read_text(item) for item in value)
-
-
-_FLAG = _Rule("true or false", _read_flag)
-_RULES: Mapping[str, Mapping[str, _Rule]] = {
+_RULES: Mapping[str, Mapping[str, Rule]] = {
     "lora": {
-        "r": _count(1, 1024),
-        "lora_alpha": _count(1, 65_536),
-        "lora_dropout": _number(0, 1, high_open=True),
-        "target_modules": _Rule("a list of different module names", _read_names),
-        "bias": _choice("none"),
-        "use_rslora": _FLAG,
+        "r": count(1, 1024),
+        "lora_alpha": count(1, 65_536),
+        "lora_dropout": number(0, 1, high_open=True),
+        "target_modules": NAMES,
+        "bias": choice("none"),
+        "use_rslora": FLAG,
     },
     "training": {
-        "learning_rate": _number(0, 1, low_open=True),
-        "num_epochs": _number(0, 1000, low_open=True),
-        "max_steps": _optional(_count(1)),
-        "per_device_batch_size": _count(1, 4096),
-        "gradient_accumulation_steps": _count(1, 4096),
-        "lr_scheduler": _choice("cosine", "linear", "constant"),
-        "warmup_fraction": _number(0, 1, high_open=True),
-        "weight_decay": _number(0, 1),
-        "max_grad_norm": _number(0, math.inf),
-        "dtype": _choice("auto", "float32", "bfloat16"),
-        "gradient_checkpointing": _FLAG,
-        "max_length_tokens": _count(8, 1_000_000),
-        "log_every_steps": _count(1),
-        "eval_every_steps": _count(1),
-        "seed": _count(0, 2**32 - 1),
+        "learning_rate": number(0, 1, low_open=True),
+        "num_epochs": number(0, 1000, low_open=True),
+        "max_steps": optional(count(1)),
+        "per_device_batch_size": count(1, 4096),
+        "gradient_accumulation_steps": count(1, 4096),
+        "lr_scheduler": choice("cosine", "linear", "constant"),
+        "warmup_fraction": number(0, 1, high_open=True),
+        "weight_decay": number(0, 1),
+        "max_grad_norm": number(0, math.inf),
+        "dtype": choice("auto", "float32", "bfloat16"),
+        "gradient_checkpointing": FLAG,
+        "max_length_tokens": count(8, 1_000_000),
+        "log_every_steps": count(1),
+        "eval_every_steps": count(1),
+        "seed": count(0, 2**32 - 1),
     },
-    "data": {"system_prompt": _optional(_Rule("a text", _read_text))},
+    "data": {"system_prompt": optional(TEXT)},
 }
-
-
-def _read_section(section: str, raw: Any, rules: Mapping[str, _Rule], faults: list[Fault]) -> dict[str, Any]:
-    """Return the valid values that are given; faults go to the list."""
-    if not isinstance(raw, Mapping):
-        faults.append(Fault(code="wrong-type", message="must be an object", where=section))
-        return {}
-    values: dict[str, Any] = {}
-    for key, value in raw.items():
-        where = f"{section}.{key}"
-        rule = rules.get(key)
-        if rule is None:
-            faults.append(_unknown_key(str(key), where, list(rules)))
-            continue
-        try:
-            values[key] = rule.read(value)
-        except ValueError:
-            shown = repr(value)[:80]
-            faults.append(
-                Fault(code="invalid-value", message=f"is {shown}, must be {rule.expected}", where=where)
-            )
-    return values
-
-
-def _unknown_key(key: str, where: str, known: list[str]) -> Fault:
-    """Name the near misses of an unknown key."""
-    near = difflib.get_close_matches(key, known, n=1)
-    remedy = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(known)}."
-    return Fault(code="unknown-key", message=f"unknown key. {remedy}", where=where, remedy=remedy)
 
 
 def _couple_alpha(lora: dict[str, Any], faults: list[Fault]) -> None:

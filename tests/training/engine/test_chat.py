@@ -11,7 +11,7 @@ from training.engine.chat import (
     render_row,
     render_rows,
 )
-from training.engine.data.jsonl import ChatMessage, Example
+from training.engine.data.examples import ChatMessage, Example
 from training.engine.errors import ChatTemplateUnsuitable
 
 IM_END = 2  # SmolLM2's <|im_end|>

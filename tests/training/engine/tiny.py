@@ -6,7 +6,7 @@ from peft import PeftModel
 from tests.fixtures.models import random_llama
 from training.engine.chat import ChatRow, render_rows
 from training.engine.config import LoraSettings
-from training.engine.data.jsonl import ChatMessage, Example
+from training.engine.data.examples import ChatMessage, Example
 from training.engine.lora_model import add_lora, load_base_model, load_tokenizer
 
 ANSWERS = ("red", "green apples", "blue sky at noon", "one two three four five")

@@ -2,51 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.engine.data.examples import ROLES, ChatMessage, Example
 from training.engine.errors import DataInvalid, Fault
 
-ROLES = ("system", "user", "assistant")
 MAX_LISTED_FAULTS = 50
 GENERAL_FOLDER = "general"
 """Subfolder of an input whose files hold general instruction data, whatever their lines say."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One turn; ``role`` is system, user or assistant."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A conversation.
-
-    Attributes:
-        example_id: Unique in its file.
-        messages: At least one.
-        is_general: Whether it is general instruction data, which gets no system prompt of the task: its file
-            lies in ``general/``, or its line says ``"role": "general"`` (``data.mixing`` writes that).
-    """
-
-    example_id: str
-    messages: tuple[ChatMessage, ...]
-    is_general: bool = False
-
-    @property
-    def input_text(self) -> str:
-        """What the user says, all turns, without system message and answers."""
-        return "\n".join(message.content for message in self.messages if message.role == "user")
-
-    @property
-    def answer(self) -> str | None:
-        """The reference, or None when the last message is not the assistant's."""
-        last = self.messages[-1]
-        return last.content if last.role == "assistant" else None
 
 
 def list_jsonl_files(path: Path) -> tuple[Path, ...]:
@@ -140,7 +104,12 @@ def _read_example(
         faults.append(Fault(code="answer-missing", message=message, where=where))
     if len(faults) > before:
         return None
-    return Example(example_id=str(example_id), messages=messages, is_general=row.get("role") == "general")
+    return Example(
+        example_id=str(example_id),
+        messages=messages,
+        is_general=row.get("role") == "general",
+        fields={key: value for key, value in row.items() if key not in ("id", "messages")},
+    )
 
 
 def _read_messages(raw: Any, where: str, faults: list[Fault]) -> tuple[ChatMessage, ...]:

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from training.engine.data.jsonl import Example, list_jsonl_files, read_examples
+from training.engine.data.examples import Example
+from training.engine.data.jsonl import list_jsonl_files, read_examples
 from training.engine.data.shingles import SimilarSetIndex, make_shingles, normalise
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.85

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from training.engine.data.jsonl import ChatMessage, Example
+from training.engine.data.examples import ChatMessage, Example
 from training.engine.data.leakage import check_leakage, find_leakage
 from training.engine.data.shingles import jaccard, make_shingles, normalise
 

@@ -1,0 +1,1 @@
+"""The dataset card: what a dataset holds, in numbers, findings and lineage. No torch here."""
