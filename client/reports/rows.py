@@ -162,12 +162,19 @@ def deciding_rules(submission: Submission) -> list[RuleResult]:
 
 
 def iterate_faults(submission: Submission) -> Iterator[ErrorDetail]:
-    """Yield the intake's findings and what is known of a failure, the gravest first."""
+    """Yield the intake's findings and what is known of a failure, the gravest first, each once.
+
+    The failure of an invalid submission repeats the findings that made it invalid.
+    """
     order = {"error": 0, "warning": 1}
-    yield from sorted(submission.findings, key=lambda finding: order.get(finding.severity, 2))
+    findings = sorted(submission.findings, key=lambda finding: order.get(finding.severity, 2))
+    yield from findings
     if submission.failure is not None:
+        told = {(finding.code, finding.where, finding.message) for finding in findings}
         yield ErrorDetail(code=submission.failure.code, message=submission.failure.message)
-        yield from submission.failure.details
+        for detail in submission.failure.details:
+            if (detail.code, detail.where, detail.message) not in told:
+                yield detail
 
 
 def describe_examples(rule: RuleResult, *, limit: int = 5) -> str:
