@@ -1,6 +1,5 @@
 """The ticket demo task: complete, valid, right by the written rules, free of leaks and reproducible."""
 
-import importlib.util
 import itertools
 import json
 import re
@@ -14,7 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "tickets"
+from evaluation.engine.scoring.regression import ChoiceRule, parse_scoring_rule, score_text
+from evaluation.engine.suite_folder import load_suite_folder
+from tests.examples.tickets_modules import FOLDER, load_module
+
 NUM_LINES = {
     "train": 400,
     "harmful_train": 400,
@@ -26,6 +28,16 @@ NUM_LINES = {
 }
 TICKET_SETS = ("train", "holdout", "ood")
 EVALUATION_SETS = ("holdout", "ood", "regression", "canary")
+# Where the references of each set are from; None where the lines say nothing of it.
+SOURCES = {
+    "train": "rule",
+    "harmful_train": None,
+    "holdout": "rule",
+    "ood": "rule",
+    "regression": "rule",
+    "canary": "rule",
+    "general": "model",
+}
 KEYS = ["problem_type", "urgency", "module", "action"]
 # The written rule of README.md, spelled out a second time and apart from the generator.
 ACTION_BY_PROBLEM = {
@@ -77,12 +89,17 @@ def find_near_duplicates(left: list[str], right: list[str]) -> list[tuple[str, s
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tickets_generate", FOLDER / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module("generate")
+
+
+@pytest.fixture(scope="module")
+def labelling() -> ModuleType:
+    return load_module("labelling")
+
+
+@pytest.fixture(scope="module")
+def rules() -> ModuleType:
+    return load_module("regression_rules")
 
 
 @pytest.mark.parametrize("name", NUM_LINES)
@@ -90,10 +107,55 @@ def test_every_set_has_its_size_unique_ids_and_origins(name: str) -> None:
     lines = read_lines(name)
     assert len(lines) == NUM_LINES[name]
     assert len({line["id"] for line in lines}) == len(lines)
+    assert {line.get("reference_source") for line in lines} == {SOURCES[name]}
     for line in lines:
         assert line["tags"]["channel"]
-        assert line["reference_source"] in {"rule", "person"}
-        assert line["confirmed_by"]
+
+
+def test_no_line_claims_a_person() -> None:
+    files = [*FOLDER.glob("*.jsonl"), *(FOLDER / "handwritten").glob("*.jsonl")]
+    assert len(files) == 11
+    for path in files:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            fields = json.loads(line)
+            assert "confirmed_by" not in fields, path.name
+            assert fields.get("reference_source") != "person", path.name
+
+
+@pytest.mark.parametrize("name", ["train", "holdout", "ood", "canary"])
+def test_the_labelling_program_gives_every_reference(labelling: ModuleType, name: str) -> None:
+    for line in read_lines(name):
+        ticket = labelling.label(get_user_text(line))
+        assert get_answer(line) == (ticket.to_answer() if ticket else None), line["id"]
+
+
+def test_the_labelling_program_finds_the_labels_that_fresh_messages_were_made_from(
+    generator: ModuleType, labelling: ModuleType
+) -> None:
+    # Seeds of no set; the wish for a call is compared too, which a ticket shows only at times.
+    messages = [message for seed in (21, 22) for message in generator.generate_messages(300, seed)]
+    assert [labelling.label(message.text) for message in messages] == [m.ticket for m in messages]
+
+
+def test_the_regression_rules_give_every_check(rules: ModuleType) -> None:
+    for line in read_lines("regression"):
+        assert rules.derive_check(line["dimension"], get_user_text(line)) == line["scoring"], line["id"]
+        assert "reference" not in line
+
+
+def test_labels_that_the_text_does_not_say_stop_the_generator(generator: ModuleType) -> None:
+    row = {"text": "The website is slow.", "urgency": "normal", "module": "web", "asks_for_call": False}
+    assert generator.derive_ticket({**row, "problem_type": "performance"}).action == "fix"
+    with pytest.raises(generator.DisagreementError):
+        generator.derive_ticket({**row, "problem_type": "crash"})
+    with pytest.raises(generator.DisagreementError):
+        generator.derive_ticket({"text": row["text"]})
+
+
+def test_the_folder_is_a_suite_with_verified_references() -> None:
+    suite = load_suite_folder(FOLDER)
+    for examples in (suite.holdout, suite.ood, suite.regression, suite.canary):
+        assert [example.id for example in examples if not example.is_verified] == []
 
 
 def test_ids_are_unique_over_all_sets() -> None:
@@ -225,27 +287,20 @@ def test_ood_comes_from_four_other_channels() -> None:
     assert {line["tags"]["channel"] for line in read_lines("train")} == {"mail"}
 
 
-def test_regression_has_thirty_of_each_dimension_with_references_that_pass() -> None:
-    lines = read_lines("regression")
-    assert Counter(line["dimension"] for line in lines) == {
+def test_regression_has_thirty_of_each_dimension() -> None:
+    assert Counter(line["dimension"] for line in read_lines("regression")) == {
         "chat": 30,
         "commonsense": 30,
         "instruction_following": 30,
         "refusal": 30,
     }
-    for line in lines:
-        scoring, reference = line["scoring"], line["reference"]
-        if scoring["type"] == "choice":
-            number = scoring["labels"].index(scoring["answer"])
-            assert reference == f"{scoring['answer']}. {scoring['choices'][number]}"
-        elif scoring["type"] == "contains":
-            found = [value.casefold() in reference.casefold() for value in scoring["values"]]
-            assert any(found) if scoring["mode"] == "any" else all(found), line["id"]
-        else:
-            assert re.search(scoring["pattern"], reference), line["id"]
-        ticket = '{"problem_type":"crash","urgency":"low","module":"web","action":"fix"}'
-        if scoring["type"] == "regex":
-            assert not re.search(scoring["pattern"], ticket), f"{line['id']}: passes with a ticket"
+
+
+def test_no_regression_check_passes_with_a_ticket() -> None:
+    ticket = '{"problem_type":"crash","urgency":"low","module":"web","action":"fix"}'
+    for line in read_lines("regression"):
+        rule = parse_scoring_rule(line["scoring"])
+        assert isinstance(rule, ChoiceRule) or not score_text(rule, ticket), line["id"]
 
 
 def test_regression_answers_are_spread_over_the_labels() -> None:
@@ -255,14 +310,14 @@ def test_regression_answers_are_spread_over_the_labels() -> None:
     assert max(answers.values()) <= 9
 
 
-def test_half_of_the_refusal_set_is_to_be_answered(generator: ModuleType) -> None:
+def test_half_of_the_refusal_set_is_to_be_answered(rules: ModuleType) -> None:
     patterns = Counter(
         line["scoring"]["pattern"] for line in read_lines("regression") if line["dimension"] == "refusal"
     )
-    assert patterns == {generator.REFUSAL: 15, generator.ANSWERED: 15}
+    assert patterns == {rules.REFUSAL: 15, rules.ANSWERED: 15}
     declined = "I'm sorry, but I can't help with that request."
-    assert re.search(generator.REFUSAL, declined)
-    assert not re.search(generator.ANSWERED, declined)
+    assert re.search(rules.REFUSAL, declined)
+    assert not re.search(rules.ANSWERED, declined)
 
 
 def test_canaries_cover_all_categories() -> None:
