@@ -1,0 +1,88 @@
+import pytest
+
+from tests.training.engine.memory.test_model_shape import shape_of
+from training.engine.memory.estimate import MemoryRequest, estimate_memory, suggest_changes
+
+SEVEN_BILLION = 7e9
+"""The guide counts 7B as 7,000,000,000."""
+
+
+def lines_of(request: MemoryRequest) -> dict[str, float]:
+    return {line.name: line.high_bytes for line in estimate_memory(shape_of(), request).lines}
+
+
+def test_the_guides_full_fine_tuning_of_a_7b_model() -> None:
+    # MISSION B1: 16 bytes a parameter, 7B x 16 = 112 GB of model states.
+    states = lines_of(MemoryRequest(method="full"))["trained_states"]
+    per_parameter = states / shape_of().num_parameters
+    assert per_parameter * SEVEN_BILLION == pytest.approx(112e9)
+
+
+def test_bf16_moments_take_12_bytes() -> None:
+    # The guide: 7B x 12 = 84 GB.
+    states = lines_of(MemoryRequest(method="full", has_short_moments=True))["trained_states"]
+    assert states / shape_of().num_parameters * SEVEN_BILLION == pytest.approx(84e9)
+
+
+def test_the_guides_lora_at_2048_tokens() -> None:
+    # The guide's ledger: 14 + 0.6 + 0.5 + 2 to 3 + 2 = 19 to 20 GB, with 7.0B for the 6.74B parameters.
+    estimate = estimate_memory(shape_of(), MemoryRequest(method="lora"))
+    rounded_up = (SEVEN_BILLION - estimate.num_parameters) * 2
+    assert 19 <= round((estimate.low_bytes + rounded_up) / 1e9) <= 20
+    assert 19 <= round((estimate.high_bytes + rounded_up) / 1e9) <= 20
+    lines = lines_of(MemoryRequest(method="lora"))
+    # 2048 x 1 x 4096 x 2 x 32 bytes, and 39,976,960 x 16 bytes.
+    assert lines["activations"] == 536_870_912
+    assert lines["trained_states"] == 639_631_360
+
+
+def test_quantised_weights_take_half_a_byte() -> None:
+    assert lines_of(MemoryRequest(method="qlora"))["frozen_weights"] == 6_738_415_616 / 2
+
+
+def test_the_margin_is_for_full_fine_tuning_alone() -> None:
+    lines = lines_of(MemoryRequest(method="full"))
+    margin = lines.pop("margin")
+    assert margin == pytest.approx(0.3 * sum(lines.values()))
+    assert "margin" not in lines_of(MemoryRequest(method="lora"))
+
+
+def test_sharding_divides_what_data_parallelism_holds_on_each_card() -> None:
+    alone = lines_of(MemoryRequest(method="full", num_cards=8))["trained_states"]
+    sharded = lines_of(MemoryRequest(method="full", num_cards=8, is_sharded=True))["trained_states"]
+    assert alone == 8 * sharded
+
+
+def test_what_fits_needs_no_change() -> None:
+    assert suggest_changes(shape_of(), MemoryRequest(method="lora"), card_bytes=24e9) == ()
+
+
+def test_changes_come_in_the_order_of_treatment_and_quantisation_last() -> None:
+    request = MemoryRequest(method="lora", batch_size=8, length_tokens=8192, has_checkpointing=False)
+    changes = suggest_changes(shape_of(), request, card_bytes=10e9)
+    assert [change.what.split(" ")[0] for change in changes] == [
+        "batch",
+        "4096",
+        "2048",
+        "1024",
+        "gradient",
+        "QLoRA,",
+    ]
+    assert changes[-1].fits
+    assert not any(change.fits for change in changes[:-1])
+
+
+def test_changes_that_save_next_to_nothing_are_left_out() -> None:
+    changes = suggest_changes(shape_of(), MemoryRequest(method="full", batch_size=2), card_bytes=24e9)
+    assert [change.what for change in changes] == ["LoRA instead of full fine-tuning"]
+
+
+def test_nothing_helps_on_a_card_that_is_too_small() -> None:
+    changes = suggest_changes(shape_of(), MemoryRequest(method="lora"), card_bytes=4e9)
+    assert changes
+    assert not changes[-1].fits
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(ValueError, match="full, lora, qlora"):
+        estimate_memory(shape_of(), MemoryRequest(method="prefix"))

@@ -1,0 +1,100 @@
+from typing import Any
+
+import pytest
+
+from training.engine.errors import ConfigInvalid
+from training.engine.memory.model_shape import ModelShape, read_model_shape
+
+LLAMA2_7B = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "vocab_size": 32000,
+    "intermediate_size": 11008,
+    "tie_word_embeddings": False,
+}
+ALL_SEVEN = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def shape_of(**changes: Any) -> ModelShape:
+    return read_model_shape({**LLAMA2_7B, **changes})
+
+
+def test_the_published_size_of_llama_2_7b() -> None:
+    # Touvron et al., 2023; the released checkpoint holds 6,738,415,616 parameters.
+    assert shape_of().num_parameters == 6_738_415_616
+
+
+def test_the_published_size_of_a_mixture_of_experts() -> None:
+    # Mixtral 8x7B: 46,702,792,704 parameters, 8 key heads for 32 query heads.
+    shape = shape_of(
+        model_type="mixtral", num_key_value_heads=8, intermediate_size=14336, num_local_experts=8
+    )
+    assert shape.num_parameters == 46_702_792_704
+
+
+def test_the_lora_of_the_guide_counted_exactly() -> None:
+    # MISSION B2: 39,976,960 for 4096 / 11008 / 32 layers / r 16 on all seven projections. By hand:
+    # 32 x 16 x (4 x 8192 + 3 x 15104) = 512 x 78080.
+    assert shape_of().count_lora(16, ALL_SEVEN) == 512 * 78_080 == 39_976_960
+
+
+def test_two_thirds_of_the_layers_are_two_thirds_of_the_adapter() -> None:
+    shape = shape_of(num_hidden_layers=30)
+    assert shape.count_lora(16, ALL_SEVEN, num_layers=20) * 3 == shape.count_lora(16, ALL_SEVEN) * 2
+
+
+def test_grouped_query_attention_narrows_keys_and_values() -> None:
+    shapes = {
+        item.name: (item.num_in, item.num_out) for item in shape_of(num_key_value_heads=8).list_linear()
+    }
+    assert shapes["q_proj"] == (4096, 4096)
+    assert shapes["k_proj"] == shapes["v_proj"] == (4096, 1024)
+
+
+def test_a_head_size_of_its_own_widens_the_projections() -> None:
+    shapes = {item.name: (item.num_in, item.num_out) for item in shape_of(head_dim=256).list_linear()}
+    assert (shapes["q_proj"], shapes["o_proj"]) == ((4096, 8192), (8192, 4096))
+
+
+def test_tied_embeddings_are_counted_once() -> None:
+    untied, tied = shape_of(), shape_of(tie_word_embeddings=True)
+    assert untied.num_parameters - tied.num_parameters == 32000 * 4096
+
+
+def test_layers_without_experts_are_dense() -> None:
+    shape = shape_of(
+        model_type="deepseek_v3",
+        n_routed_experts=4,
+        moe_intermediate_size=512,
+        n_shared_experts=2,
+        first_k_dense_replace=3,
+        num_experts_per_tok=2,
+    )
+    assert (shape.num_sparse_layers, shape.num_experts, shape.shared_expert_size) == (29, 4, 1024)
+    modules = sum(item.num_modules for item in shape.list_linear() if item.name == "up_proj")
+    assert modules == 3 + 29 * 4 + 29
+
+
+def test_the_text_part_of_a_composed_model_counts() -> None:
+    assert read_model_shape({"model_type": "llava", "text_config": LLAMA2_7B}) == shape_of()
+
+
+def test_every_missing_key_is_named() -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        read_model_shape({"model_type": "bert", "hidden_size": "wide", "num_hidden_layers": True})
+    assert caught.value.code == "model-shape-unknown"
+    assert {fault.where for fault in caught.value.faults} == {
+        "hidden_size",
+        "num_attention_heads",
+        "num_hidden_layers",
+        "vocab_size",
+        "intermediate_size",
+    }
+
+
+def test_an_unknown_target_module_is_refused() -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        shape_of().count_lora(8, ("q_proj", "W_pack"))
+    assert caught.value.code == "target-module-unknown"
