@@ -18,6 +18,8 @@ class ArtifactKind(TextChoices):
     DATASET = "dataset"
     SUITE = "suite"
     REPORT = "report"
+    RAW_DATA = "raw_data"
+    PREPARED_DATA = "prepared_data"
     OTHER = "other"
 
 
@@ -115,6 +117,7 @@ class JobKind(TextChoices):
     MERGE = "merge"
     EVALUATE = "evaluate"
     TRAIN = "train"
+    PREPARE = "prepare"
 
 
 class JobQueue(TextChoices):
@@ -129,6 +132,7 @@ QUEUE_OF_KIND: Mapping[str, str] = {
     JobKind.MERGE: JobQueue.CPU,
     JobKind.EVALUATE: JobQueue.ACCELERATOR,
     JobKind.TRAIN: JobQueue.ACCELERATOR,
+    JobKind.PREPARE: JobQueue.CPU,
 }
 
 

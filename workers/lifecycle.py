@@ -33,6 +33,7 @@ from registry.services.jobs import (
     record_workdir,
     release_job,
 )
+from training.services import preparations
 from training.services import runs as training_runs
 from workers.child import ChildProcess
 from workers.event_tail import EventBatch, EventTail
@@ -89,6 +90,7 @@ def run_job(*, job_id: UUID, worker: str, should_stop: Callable[[], bool]) -> st
     if state in FINAL_JOB_STATES:
         pipeline.on_job_finished(job_id=job_id)
         training_runs.on_job_finished(job_id=job_id)
+        preparations.on_job_finished(job_id=job_id)
     return state
 
 

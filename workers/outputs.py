@@ -16,6 +16,7 @@ KIND_OF_OUTPUT: Mapping[str, str] = {
     "adapter": ArtifactKind.ADAPTER,
     "merged_model": ArtifactKind.MERGED_MODEL,
     "report": ArtifactKind.REPORT,
+    "prepared": ArtifactKind.PREPARED_DATA,
 }
 
 

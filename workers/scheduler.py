@@ -16,6 +16,7 @@ from registry.selectors.jobs import list_active_job_ids
 from registry.services.actors import SYSTEM
 from registry.services.jobs import requeue_lapsed_jobs, resend_waiting_jobs
 from registry.services.uploads import expire_uploads
+from training.services import preparations
 from training.services import runs as training_runs
 from workers.workdir import remove_old_work_folders
 
@@ -50,6 +51,7 @@ def _job_steps(turn: int) -> Mapping[str, Callable[[], object]]:
         "send waiting jobs": lambda: _send_waiting_jobs(is_first=turn == 0),
         "advance evaluation runs": pipeline.advance_all,
         "reconcile training runs": training_runs.reconcile_all,
+        "reconcile data preparations": preparations.reconcile_all,
     }
 
 

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from django.templatetags.static import static
+
 from config import env
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent.parent
@@ -102,10 +104,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "PromotionKindEnum": "registry.choices.PromotionKind",
         "ServingFormEnum": "registry.choices.ServingForm",
         "UploadStateEnum": "registry.choices.UploadState",
-        # Training runs have the same states as jobs.
+        # Training runs and data preparations have the same states as jobs.
         "JobStateEnum": "registry.choices.JobState",
         "VersionStateEnum": "registry.choices.VersionState",
         "RunStateEnum": "evaluation.choices.RunState",
+        "VerdictEnum": "evaluation.choices.Verdict",
+        "ReviewStateEnum": "training.choices.ReviewState",
+        "ReviewVerdictEnum": "training.choices.ReviewVerdict",
     },
 }
 
@@ -150,6 +155,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": "Registry and evaluation gate",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
+    "STYLES": [lambda request: static("registry/no_script.css")],
 }
 
 LOGGING: dict[str, Any] = {

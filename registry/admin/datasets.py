@@ -1,16 +1,22 @@
 """Datasets and their versions."""
 
 from django.contrib import admin
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from registry.admin.base import ReadOnlyAdmin, ReadOnlyInline, short_digest
 from registry.models import Dataset, DatasetVersion
+
+VERSION_PAGE = "admin:training_datasetversion_card"
+"""The registry knows the address by its name alone: it stands below the apps that use it."""
 
 
 class DatasetVersionInline(ReadOnlyInline):
     """The versions of a dataset."""
 
     model = DatasetVersion
-    fields = ("number", "num_examples", "num_verified", "artifact", "created_at")
+    fields = ("number", "num_examples", "num_verified", "num_reviewed", "num_bad", "artifact", "created_at")
     readonly_fields = fields
     show_change_link = True
     ordering = ("-number",)
@@ -37,11 +43,30 @@ class DatasetAdmin(ReadOnlyAdmin):
 class DatasetVersionAdmin(ReadOnlyAdmin):
     """Dataset versions."""
 
-    list_display = ("name", "role", "num_examples", "verified", "digest", "created_at")
+    list_display = ("name", "role", "num_examples", "verified", "reviewed", "digest", "created_at")
     list_filter = ("dataset__role", "dataset")
     search_fields = ("dataset__name", "artifact__digest")
     ordering = ("-created_at",)
     list_select_related = ("dataset",)
+    fields = (
+        *("dataset", "number", "page", "artifact", "num_examples", "num_verified"),
+        *("num_reviewed", "num_bad", "num_to_fix", "card", "created_at", "created_by"),
+    )
+    readonly_fields = fields
+
+    @admin.display(description="card and reviews")
+    def page(self, version: DatasetVersion) -> SafeString | str:
+        """The way to the page that shows the card and the reviews, where an app has one."""
+        try:
+            address = reverse(VERSION_PAGE, args=(version.pk,))
+        except NoReverseMatch:
+            return ""
+        return format_html('<a href="{}">{}</a>', address, f"Card and reviews of {version}")
+
+    @admin.display(description="reviewed", ordering="num_reviewed")
+    def reviewed(self, version: DatasetVersion) -> str:
+        """How many examples people have looked at, and how many of them are bad."""
+        return f"{version.num_reviewed}, {version.num_bad} bad" if version.num_reviewed else ""
 
     @admin.display(description="version", ordering="dataset__name")
     def name(self, version: DatasetVersion) -> str:

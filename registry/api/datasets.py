@@ -44,6 +44,9 @@ class DatasetVersionSerializer(serializers.Serializer[Any]):
     num_examples = serializers.IntegerField()
     num_verified = serializers.IntegerField()
     is_verified = serializers.BooleanField()
+    num_reviewed = serializers.IntegerField()
+    num_bad = serializers.IntegerField()
+    num_to_fix = serializers.IntegerField()
     card = serializers.JSONField()
     created_at = serializers.DateTimeField()
 

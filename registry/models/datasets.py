@@ -19,13 +19,20 @@ class Dataset(Recorded):
 
 
 class DatasetVersion(Recorded):
-    """One checked `data.jsonl`. `is_verified`: every reference was confirmed by a person (MISSION F4)."""
+    """One checked `data.jsonl`. `is_verified`: every reference was confirmed by a person (MISSION F4).
+
+    `num_reviewed` counts the examples that a person has looked at (MISSION C3(6)); of these, `num_bad` should
+    not be in the dataset and `num_to_fix` need another answer.
+    """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
     artifact = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
     num_examples = models.PositiveIntegerField()
     num_verified = models.PositiveIntegerField()
+    num_reviewed = models.PositiveIntegerField(default=0)
+    num_bad = models.PositiveIntegerField(default=0)
+    num_to_fix = models.PositiveIntegerField(default=0)
     card = models.JSONField(default=dict, blank=True)
 
     class Meta:

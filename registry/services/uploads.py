@@ -49,6 +49,7 @@ from registry.services.audit import record_audit
 SCOPES_OF_KIND: Mapping[str, tuple[str, ...]] = {
     ArtifactKind.ADAPTER: (TokenScope.SUBMIT,),
     ArtifactKind.DATASET: (TokenScope.SUBMIT, TokenScope.EVALUATE),
+    ArtifactKind.RAW_DATA: (TokenScope.SUBMIT, TokenScope.EVALUATE),
     ArtifactKind.SUITE: (TokenScope.SUBMIT, TokenScope.EVALUATE),
     ArtifactKind.BASE_MODEL: (TokenScope.ADMIN,),
 }

@@ -1,5 +1,5 @@
 """Admin pages of the training app."""
 
-from training.admin import runs
+from training.admin import preparations, raw_data, reviews, runs
 
-__all__ = ["runs"]
+__all__ = ["preparations", "raw_data", "reviews", "runs"]

@@ -1,7 +1,6 @@
 """Training runs. A run's page shows its curves, its configuration and what its job said."""
 
 import uuid
-from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.contrib import admin, messages
@@ -12,12 +11,10 @@ from django.urls import URLPattern, path, reverse
 from unfold.views import ChangeList
 
 from registry.admin.base import ReadOnlyAdmin, actor_of
-from registry.choices import ACTIVE_JOB_STATES, JobEventType, TokenScope
+from registry.choices import TokenScope
 from registry.errors import AssayError
-from registry.models import Job
-from registry.selectors.jobs import list_latest_job_events
-from registry.visible_text import visible_text
 from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
+from training.admin.following import flat_rows, job_context, status_answer
 from training.choices import ACTIVE_TRAINING_STATES
 from training.errors import TrainingNotFound
 from training.models import MetricPoint, TrainingRun
@@ -25,7 +22,6 @@ from training.selectors.runs import get_curves, get_training_run
 from training.services.runs import cancel_training_run
 
 TEMPLATE: Final = "admin/training/trainingrun/report.html"
-NUM_READ_EVENTS: Final = 400
 
 
 class RunChangeList(ChangeList):  # type: ignore[misc]
@@ -70,15 +66,13 @@ class TrainingRunAdmin(ReadOnlyAdmin):
     def show_report(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         """The page of one run."""
         run = self._visible_run(request, run_id)
-        job = _active_job(run)
         context = {
             **self.admin_site.each_context(request),
             "title": f"Training of {run.name}",
             "opts": self.opts,
             "is_fullwidth": "1",
             "run": run,
-            "job": job,
-            "job_percent": round(100 * job.fraction) if job else 0,
+            **job_context(run.job),
             "charts": build_charts(get_curves(run)),
             "chart_size": {
                 "width": WIDTH,
@@ -86,9 +80,8 @@ class TrainingRunAdmin(ReadOnlyAdmin):
                 "left": MARGIN_LEFT,
                 "right": WIDTH - MARGIN_RIGHT,
             },
-            "config_rows": tuple(_flat_rows(run.config)),
-            "value_rows": tuple(_flat_rows(run.values)),
-            "events": _shown_events(run),
+            "config_rows": tuple(flat_rows(run.config)),
+            "value_rows": tuple(flat_rows(run.values)),
             "user_may_cancel": run.state in ACTIVE_TRAINING_STATES
             and actor_of(request).has_scope(TokenScope.SUBMIT),
         }
@@ -97,16 +90,7 @@ class TrainingRunAdmin(ReadOnlyAdmin):
     def show_status(self, request: HttpRequest, run_id: uuid.UUID) -> JsonResponse:
         """How far the run is, for the page's script."""
         run = self._visible_run(request, run_id)
-        job = _active_job(run)
-        shown = None
-        if job is not None:
-            shown = {
-                "kind": job.kind,
-                "state": job.state,
-                "fraction": job.fraction,
-                "message": job.message,
-            }
-        return JsonResponse({"state": run.state, "is_final": job is None, "job": shown})
+        return status_answer(run.state, run.job)
 
     def cancel(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         """Ends the run."""
@@ -139,30 +123,3 @@ class MetricPointAdmin(ReadOnlyAdmin):
     ordering = ("-run__created_at", "name", "step")
     list_select_related = ("run",)
     show_full_result_count = False
-
-
-def _active_job(run: TrainingRun) -> Job | None:
-    job = run.job
-    return job if job is not None and job.state in ACTIVE_JOB_STATES else None
-
-
-def _flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested settings as (dotted name, value) rows."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat_rows(value, f"{prefix}{name}.")
-        elif isinstance(value, list | tuple):
-            yield f"{prefix}{name}", ", ".join(map(str, value))
-        else:
-            yield f"{prefix}{name}", "-" if value is None else str(value)
-
-
-def _shown_events(run: TrainingRun) -> list[dict[str, object]]:
-    if run.job is None:
-        return []
-    events = list_latest_job_events(job=run.job, limit=NUM_READ_EVENTS)
-    return [
-        {"at": event.at, "level": event.level or event.type, "message": visible_text(event.message)}
-        for event in events
-        if event.type != JobEventType.METRIC
-    ]

@@ -29,6 +29,34 @@ class TrainingJobSerializer(serializers.ModelSerializer[Job]):
         read_only_fields = fields
 
 
+class FollowingSerializer(serializers.ModelSerializer[Any]):
+    """What is shown of every row whose state follows a job."""
+
+    is_final = serializers.SerializerMethodField()
+    current_job = serializers.SerializerMethodField()
+
+    def get_is_final(self, row: Any) -> bool:
+        """Whether it has ended."""
+        return row.state not in ACTIVE_TRAINING_STATES
+
+    @extend_schema_field(TrainingJobSerializer(allow_null=True))
+    def get_current_job(self, row: Any) -> Mapping[str, Any] | None:
+        """The job that it waits for."""
+        if row.job is None or row.job.state not in ACTIVE_JOB_STATES:
+            return None
+        return TrainingJobSerializer(row.job).data
+
+    def absolute(self, path: str) -> str:
+        """An address with scheme and host, when the request is known."""
+        return absolute_address(path, self.context)
+
+
+def absolute_address(path: str, context: Mapping[str, Any]) -> str:
+    """An address with scheme and host, when the serializer's context holds the request."""
+    request = context.get("request")
+    return path if request is None else str(request.build_absolute_uri(path))
+
+
 class TrainingRunCreateSerializer(StrictSerializer):
     """A training run that is wanted."""
 
@@ -41,15 +69,13 @@ class TrainingRunCreateSerializer(StrictSerializer):
     config = serializers.DictField(required=False, help_text="Missing keys take their defaults.")
 
 
-class TrainingRunSerializer(serializers.ModelSerializer[TrainingRun]):
+class TrainingRunSerializer(FollowingSerializer):
     """A training run."""
 
     state = serializers.ChoiceField(choices=TrainingRunState.choices, read_only=True)
-    is_final = serializers.SerializerMethodField()
     base_model = serializers.CharField(read_only=True)
     datasets = serializers.SerializerMethodField()
     holdout = serializers.CharField(read_only=True, allow_null=True)
-    current_job = serializers.SerializerMethodField()
     artifact = serializers.CharField(source="artifact_id", read_only=True, allow_null=True)
     metrics_url = serializers.SerializerMethodField()
     links = serializers.SerializerMethodField()
@@ -76,38 +102,23 @@ class TrainingRunSerializer(serializers.ModelSerializer[TrainingRun]):
         )
         read_only_fields = fields
 
-    def get_is_final(self, run: TrainingRun) -> bool:
-        """Whether the run has ended."""
-        return run.state not in ACTIVE_TRAINING_STATES
-
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_datasets(self, run: TrainingRun) -> list[str]:
         """What it is trained on."""
         return [str(item) for item in run.datasets.all()]
 
-    @extend_schema_field(TrainingJobSerializer(allow_null=True))
-    def get_current_job(self, run: TrainingRun) -> Mapping[str, Any] | None:
-        """The job that it waits for."""
-        if run.job is None or run.job.state not in ACTIVE_JOB_STATES:
-            return None
-        return TrainingJobSerializer(run.job).data
-
     @extend_schema_field(serializers.URLField())
     def get_metrics_url(self, run: TrainingRun) -> str:
         """Where the curves are."""
-        return self._absolute(reverse("training-run-metrics", args=[run.pk]))
+        return self.absolute(reverse("training-run-metrics", args=[run.pk]))
 
     @extend_schema_field(serializers.DictField(child=serializers.URLField()))
     def get_links(self, run: TrainingRun) -> dict[str, str]:
         """Addresses that belong to it."""
         return {
-            "self": self._absolute(reverse("training-run-detail", args=[run.pk])),
-            "report": self._absolute(reverse("admin:training_trainingrun_report", args=[run.pk])),
+            "self": self.absolute(reverse("training-run-detail", args=[run.pk])),
+            "report": self.absolute(reverse("admin:training_trainingrun_report", args=[run.pk])),
         }
-
-    def _absolute(self, path: str) -> str:
-        request = self.context.get("request")
-        return path if request is None else str(request.build_absolute_uri(path))
 
 
 class CurvePointSerializer(serializers.Serializer[Any]):

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from training.api import views
+from training.api import preparations, reviews, views
 
 urlpatterns = [
     path("training-runs", views.TrainingRunListView.as_view(), name="training-run-list"),
@@ -17,4 +17,41 @@ urlpatterns = [
         views.TrainingRunCancelView.as_view(),
         name="training-run-cancel",
     ),
+    path("raw-data", preparations.RawDataListView.as_view(), name="raw-data-list"),
+    path("raw-data/<str:reference>", preparations.RawDataView.as_view(), name="raw-data-detail"),
+    path("preparations", preparations.PreparationListView.as_view(), name="preparation-list"),
+    path(
+        "preparations/<uuid:preparation_id>",
+        preparations.PreparationView.as_view(),
+        name="preparation-detail",
+    ),
+    path(
+        "preparations/<uuid:preparation_id>/cancel",
+        preparations.PreparationCancelView.as_view(),
+        name="preparation-cancel",
+    ),
+    path(
+        "preparations/<uuid:preparation_id>/retry",
+        preparations.PreparationRetryView.as_view(),
+        name="preparation-retry",
+    ),
+    path(
+        "preparations/<uuid:preparation_id>/report",
+        preparations.PreparationReportView.as_view(),
+        name="preparation-report",
+    ),
+    path(
+        "preparations/<uuid:preparation_id>/card",
+        preparations.PreparationCardView.as_view(),
+        name="preparation-card",
+    ),
+    path("reviews", reviews.ReviewListView.as_view(), name="review-list"),
+    path("reviews/<uuid:task_id>", reviews.ReviewView.as_view(), name="review-detail"),
+    path("reviews/<uuid:task_id>/items", reviews.ReviewItemListView.as_view(), name="review-item-list"),
+    path(
+        "reviews/<uuid:task_id>/items/<int:position>",
+        reviews.ReviewItemView.as_view(),
+        name="review-item-detail",
+    ),
+    path("reviews/<uuid:task_id>/close", reviews.ReviewCloseView.as_view(), name="review-close"),
 ]

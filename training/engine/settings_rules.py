@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from registry.artifacts.findings import shown
 from training.engine.errors import Fault
 
 
@@ -109,18 +110,16 @@ def read_section(section: str, raw: Any, rules: Mapping[str, Rule], faults: list
         return {}
     values: dict[str, Any] = {}
     for key, value in raw.items():
-        where = f"{section}.{key}"
+        where = f"{section}.{shown(key)}"
         rule = rules.get(key)
         if rule is None:
-            faults.append(unknown_key(str(key), where, list(rules)))
+            faults.append(unknown_key(shown(key), where, list(rules)))
             continue
         try:
             values[key] = rule.read(value)
         except ValueError:
-            shown = repr(value)[:80]
-            faults.append(
-                Fault(code="invalid-value", message=f"is {shown}, must be {rule.expected}", where=where)
-            )
+            message = f"is {shown(repr(value))}, must be {rule.expected}"
+            faults.append(Fault(code="invalid-value", message=message, where=where))
     return values
 
 

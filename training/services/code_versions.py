@@ -1,3 +1,4 @@
-"""Version of the code behind training jobs; part of their cache key."""
+"""Versions of the code behind the training app's jobs; part of their cache key."""
 
 TRAIN = "train@1"
+PREPARE = "prepare@1"

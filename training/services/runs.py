@@ -4,7 +4,6 @@ A run's state, curves and result are copied from its job whenever somebody looks
 between, and looking twice changes nothing.
 """
 
-import functools
 import logging
 import math
 import uuid
@@ -15,14 +14,14 @@ from typing import Any
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from registry.choices import TRAINING_ROLES, DatasetRole, FailureClass, JobKind, JobState, TokenScope
+from registry.choices import TRAINING_ROLES, DatasetRole, JobKind, TokenScope
 from registry.errors import AssayError, Fault, IllegalTransition
 from registry.models import BaseModel, DatasetVersion, Job
 from registry.selectors.base_models import get_base_model
-from registry.selectors.datasets import get_dataset_version
 from registry.selectors.jobs import list_metric_points
 from registry.services.actors import SYSTEM, Actor
 from registry.services.audit import record_audit
+from registry.services.datasets import DATA_FILE
 from registry.services.jobs import enqueue_job, request_cancel
 from registry.services.lookups import look_up
 from registry.services.names import find_name_fault
@@ -34,12 +33,14 @@ from training.errors import TrainingConflict, TrainingInvalid
 from training.models import MetricPoint, TrainingRun
 from training.selectors.runs import get_training_run, list_active_run_ids, list_run_ids_of_job
 from training.services.code_versions import TRAIN
+from training.services.dataset_lookups import config_faults, find_dataset
+from training.services.following import StateRules, change_state, copy_job_state, make_failure
 
 logger = logging.getLogger(__name__)
 
-DATA_FILE = "data.jsonl"
 MAX_METRIC_NAME_CHARACTERS = 48
 _HELD_OUT_ROLES = (DatasetRole.HOLDOUT, DatasetRole.TRAIN)
+_RULES = StateRules(noun="Training run", action="training", transitions=TRAINING_TRANSITIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def cancel_training_run(*, run: TrainingRun, actor: Actor) -> TrainingRun:
         locked = TrainingRun.objects.select_for_update().get(pk=run.pk)
         if locked.state not in ACTIVE_TRAINING_STATES:
             raise TrainingConflict("training-run-final", state=locked.state)
-        _move(locked, TrainingRunState.CANCELLED, actor, finished_at=timezone.now())
+        change_state(locked, TrainingRunState.CANCELLED, actor, rules=_RULES, finished_at=timezone.now())
         if locked.job is not None and not _is_awaited(locked.job):
             request_cancel(job=locked.job, actor=actor)
     return get_training_run(run.pk)
@@ -165,7 +166,7 @@ def _require_valid(request: TrainingRequest) -> _Inputs:
         faults.append(fault)
     base_model = look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
     datasets = [
-        _find_dataset(faults, reference, f"/datasets/{index}", TRAINING_ROLES)
+        find_dataset(faults, reference, f"/datasets/{index}", TRAINING_ROLES)
         for index, reference in enumerate(dict.fromkeys(request.datasets))
     ]
     if not request.datasets:
@@ -173,7 +174,7 @@ def _require_valid(request: TrainingRequest) -> _Inputs:
         faults.append(Fault(code="datasets-missing", message=message, where="/datasets"))
     holdout = None
     if request.holdout is not None:
-        holdout = _find_dataset(faults, request.holdout, "/holdout", _HELD_OUT_ROLES)
+        holdout = find_dataset(faults, request.holdout, "/holdout", _HELD_OUT_ROLES)
     config = _read_config(faults, request.config)
     if faults or base_model is None or config is None:
         raise TrainingInvalid("training-run-invalid", faults=faults)
@@ -185,26 +186,11 @@ def _require_valid(request: TrainingRequest) -> _Inputs:
     )
 
 
-def _find_dataset(
-    faults: list[Fault], reference: str, where: str, roles: Sequence[str]
-) -> DatasetVersion | None:
-    version = look_up(faults, where, functools.partial(get_dataset_version, reference, where=where))
-    if version is not None and version.dataset.role not in roles:
-        message = f"{version} has role {version.dataset.role!r}; {' or '.join(roles)} is needed here."
-        faults.append(Fault(code="dataset-role-differs", message=message, where=where))
-        return None
-    return version
-
-
 def _read_config(faults: list[Fault], config: Mapping[str, Any]) -> TrainingConfig | None:
     try:
         return TrainingConfig.from_json(config)
     except ConfigInvalid as error:
-        for fault in error.faults:
-            where = f"/config/{fault.where.replace('.', '/')}"
-            faults.append(
-                Fault(code=fault.code, message=fault.message, where=where, remedy=fault.remedy or None)
-            )
+        faults.extend(config_faults(error, below="/config"))
     return None
 
 
@@ -229,32 +215,32 @@ def _training_file_name(version: DatasetVersion) -> str:
 
 
 def _copy_job(run: TrainingRun, job: Job | None) -> None:
-    if job is None:
-        failure = _failure("job-missing", "The run's job does not exist any more.")
-        _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=timezone.now())
+    if job is not None:
+        _copy_metrics(run, job)
+    copy_job_state(run, job, rules=_RULES, on_success=_take_over)
+
+
+def _take_over(run: TrainingRun, job: Job) -> None:
+    if job.output_artifact_id is None:
+        failure = make_failure("adapter-missing", f"Job {job.pk} succeeded without an adapter.")
+        change_state(
+            run,
+            TrainingRunState.FAILED,
+            SYSTEM,
+            rules=_RULES,
+            failure=failure,
+            finished_at=job.finished_at,
+        )
         return
-    _copy_metrics(run, job)
-    match job.state:
-        case JobState.QUEUED | JobState.RUNNING:
-            if run.state != job.state:
-                _move(run, job.state, SYSTEM)
-        case JobState.SUCCEEDED if job.output_artifact_id is None:
-            failure = _failure("adapter-missing", f"Job {job.pk} succeeded without an adapter.")
-            _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=job.finished_at)
-        case JobState.SUCCEEDED:
-            _move(
-                run,
-                TrainingRunState.SUCCEEDED,
-                SYSTEM,
-                artifact_id=job.output_artifact_id,
-                values=job.values,
-                finished_at=job.finished_at,
-            )
-        case JobState.FAILED:
-            failure = job.failure or _failure("job-failed", f"Job {job.pk} failed.")
-            _move(run, TrainingRunState.FAILED, SYSTEM, failure=failure, finished_at=job.finished_at)
-        case JobState.CANCELLED:
-            _move(run, TrainingRunState.CANCELLED, SYSTEM, finished_at=job.finished_at)
+    change_state(
+        run,
+        TrainingRunState.SUCCEEDED,
+        SYSTEM,
+        rules=_RULES,
+        artifact_id=job.output_artifact_id,
+        values=job.values,
+        finished_at=job.finished_at,
+    )
 
 
 def _copy_metrics(run: TrainingRun, job: Job) -> None:
@@ -284,29 +270,3 @@ def _copy_metrics(run: TrainingRun, job: Job) -> None:
 def _is_point(step: int, name: str, value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return is_number and step >= 0 and len(name) <= MAX_METRIC_NAME_CHARACTERS
-
-
-def _move(run: TrainingRun, to_state: str, actor: Actor, **columns: Any) -> None:
-    from_state = run.state
-    facts: dict[str, Any] = {
-        "object_name": f"Training run {run.pk}",
-        "from_state": from_state,
-        "to_state": to_state,
-    }
-    if to_state not in TRAINING_TRANSITIONS[from_state]:
-        raise IllegalTransition("illegal-transition", **facts)
-    changed = TrainingRun.objects.filter(pk=run.pk, state=from_state).update(state=to_state, **columns)
-    if not changed:
-        raise IllegalTransition("state-changed", **facts)
-    run.state = to_state
-    record_audit(
-        actor=actor,
-        action=f"training.{to_state}",
-        target=run,
-        before={"state": from_state},
-        after={"state": to_state},
-    )
-
-
-def _failure(code: str, message: str) -> dict[str, Any]:
-    return {"failure_class": FailureClass.INTERNAL, "code": code, "message": message, "details": []}

@@ -15,7 +15,7 @@ from workers.job.files import read_json, write_atomic
 
 SCHEMA_VERSION = 1
 SPEC_NAME = "spec.json"
-KINDS = ("check", "merge", "evaluate", "train")
+KINDS = ("check", "merge", "evaluate", "train", "prepare")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

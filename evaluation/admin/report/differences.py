@@ -2,31 +2,19 @@
 token.
 """
 
-import difflib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evaluation.engine.json_text import JsonTextError, json_equal, parse_json
 from evaluation.engine.scoring.json_output import strip_outer_fence
+from registry.marked_text import mark_tokens
 from registry.visible_text import visible_text
 
-MAX_DIFF_TOKENS: Final = 2000
-"""Longer texts are shown without marks: the comparison takes time that grows with the product of the
-lengths.
-"""
-
 EMPTY: Final = SafeString("")
-MIN_COMMON_FRACTION: Final = 0.5
-"""Below this share of common tokens marks would cover everything and explain nothing."""
-
-_CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_TOKEN: Final = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,30 +60,6 @@ def compare_outputs(
     if anchor is None:
         return Comparison(text=visible_text(output))
     return Comparison(text=mark_tokens(output, anchor), is_same=output.strip() == anchor.strip())
-
-
-def mark_tokens(output: str, anchor: str) -> SafeString:
-    """The output with the tokens that the anchor lacks in <ins>, and those that only the anchor has in <del>.
-
-    Without marks when the two are very long or have little in common.
-    """
-    ours, theirs = _TOKEN.findall(output), _TOKEN.findall(anchor)
-    if len(ours) > MAX_DIFF_TOKENS or len(theirs) > MAX_DIFF_TOKENS:
-        return visible_text(output)
-    matcher = difflib.SequenceMatcher(None, theirs, ours)
-    if matcher.ratio() < MIN_COMMON_FRACTION:
-        return visible_text(output)
-    parts: list[SafeString] = []
-    for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
-        lost, own = "".join(theirs[a_from:a_to]), "".join(ours[b_from:b_to])
-        if tag == "equal":
-            parts.append(visible_text(own))
-            continue
-        if lost:
-            parts.append(format_html("<del>{}</del>", visible_text(lost)))
-        if own:
-            parts.append(format_html("<ins>{}</ins>", visible_text(own)))
-    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def _object_of(text: str) -> dict[str, Any] | None:

@@ -50,7 +50,12 @@ def test_an_invalid_submission_shows_every_finding_gravest_first() -> None:
 
 def test_a_finding_that_the_failure_repeats_is_told_once() -> None:
     finding = {"code": "rank-mismatch", "severity": "error", "message": "r is 8, the tensors say 16."}
-    failure = {"code": "adapter-invalid", "failure_class": "user", "message": "Refused.", "details": [finding]}
+    failure = {
+        "code": "adapter-invalid",
+        "failure_class": "user",
+        "message": "Refused.",
+        "details": [finding],
+    }
     text = report(submission_document(state="invalid", is_final=True, findings=[finding], failure=failure))
     assert text.count("rank-mismatch") == 1
     assert "adapter-invalid" in text

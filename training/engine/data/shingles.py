@@ -1,27 +1,56 @@
-"""Texts as sets of shingles, and a search for similar sets that misses none. No torch here.
+"""Texts as sets of shingles, and how similar two such sets are. No torch here.
 
 Similarity is Jaccard's: shared shingles over all shingles of both texts (Broder, "On the resemblance and
-containment of documents", 1997).
-"""
+containment of documents", 1997). Punctuation, width, case and white space do not count, so ``好的，谢谢。``
+and ``好的,谢谢`` have similarity 1; formulas that differ in their signs only look alike. A text of fewer
+words than a shingle has is one shingle and is similar only to itself. ``near_duplicates`` compares many
+texts.
+"""  # noqa: RUF002 (full-width punctuation is what is described)
 
-import math
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 WORDS_PER_SHINGLE = 3
 CHARACTERS_PER_SHINGLE = 5
 MIN_CJK_FRACTION = 0.2
 """From this part of its letters on, a text counts as written without spaces between words."""
 
-_WORD = re.compile(r"\w+")
+# 1.5, 10:30 and 2024-05-01 are one word each: without the marks 1.5 would be the same as 15.
+_WORD = re.compile(r"\w+(?:(?<=\d)[.,:/-](?=\d)\w+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def normalise(text: str) -> str:
     """Return the text for comparison: full width folded (NFKC), case folded, white space collapsed."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class TextUnits:
+    """What the shingles of a text are runs of.
+
+    Attributes:
+        words: Of a text with spaces between words; empty for the other kinds.
+        letters: Of a Chinese, Japanese or Korean text, punctuation and spaces left out; "" otherwise.
+        marks: The whole of a text that has neither words nor letters; "" otherwise.
+    """
+
+    words: tuple[str, ...] = ()
+    letters: str = ""
+    marks: str = ""
+
+
+def split_units(text: str) -> TextUnits:
+    """Split a normalised text into words or letters; all parts are empty for an empty text."""
+    words = _WORD.findall(text)
+    if not words:
+        return TextUnits(marks=text)
+    if not text.isascii():
+        letters = "".join(words)
+        if len(_CJK.findall(letters)) >= MIN_CJK_FRACTION * len(letters):
+            return TextUnits(letters=letters)
+    return TextUnits(words=tuple(words))
 
 
 def make_shingles(text: str) -> frozenset[str]:
@@ -31,58 +60,17 @@ def make_shingles(text: str) -> frozenset[str]:
     A text that is shorter than one shingle is one shingle; an empty text has none. The first character tells
     the two kinds apart, so that they never match each other.
     """
-    words = _WORD.findall(text)
-    letters = "".join(words)
-    if not letters:
-        return frozenset({f"c{text}"}) if text else frozenset()
-    if len(_CJK.findall(letters)) >= MIN_CJK_FRACTION * len(letters):
-        last = max(1, len(letters) - CHARACTERS_PER_SHINGLE + 1)
-        return frozenset(f"c{letters[i : i + CHARACTERS_PER_SHINGLE]}" for i in range(last))
-    last = max(1, len(words) - WORDS_PER_SHINGLE + 1)
-    return frozenset(f"w{' '.join(words[i : i + WORDS_PER_SHINGLE])}" for i in range(last))
+    units = split_units(text)
+    if units.words:
+        last = max(1, len(units.words) - WORDS_PER_SHINGLE + 1)
+        return frozenset(f"w{' '.join(units.words[i : i + WORDS_PER_SHINGLE])}" for i in range(last))
+    if units.letters:
+        last = max(1, len(units.letters) - CHARACTERS_PER_SHINGLE + 1)
+        return frozenset(f"c{units.letters[i : i + CHARACTERS_PER_SHINGLE]}" for i in range(last))
+    return frozenset({f"m{units.marks}"}) if units.marks else frozenset()
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Return the similarity of two sets, 0-1; 0 when both are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
-
-
-class SimilarSetIndex:
-    """Finds all sets of a collection that are similar to a given one.
-
-    Uses prefix filtering (Chaudhuri et al., 2006; Bayardo et al., "Scaling up all pairs similarity search",
-    2007): with shingles in one fixed order, two sets of similarity t share a shingle among their first
-    n - ceil(t n) + 1, so only these are indexed, rare ones first. Every candidate is verified; none is
-    missed.
-    """
-
-    def __init__(self, sets: Sequence[frozenset[str]], *, threshold: float) -> None:
-        """Index the sets.
-
-        Args:
-            sets: The collection.
-            threshold: Smallest similarity of interest, above 0 and at most 1.
-        """
-        self._sets = sets
-        self._threshold = threshold
-        self._frequency = Counter(shingle for item in sets for shingle in item)
-        self._postings: defaultdict[str, list[int]] = defaultdict(list)
-        for number, item in enumerate(sets):
-            for shingle in self._prefix(item):
-                self._postings[shingle].append(number)
-
-    def find(self, query: frozenset[str]) -> Iterator[tuple[int, float]]:
-        """Yield (number of the set, similarity) of each similar set, in order of the numbers."""
-        candidates = {number for shingle in self._prefix(query) for number in self._postings.get(shingle, ())}
-        for number in sorted(candidates):
-            similarity = jaccard(query, self._sets[number])
-            if similarity >= self._threshold:
-                yield number, similarity
-
-    def _prefix(self, item: frozenset[str]) -> list[str]:
-        """Return the shingles that a similar set must share at least one of."""
-        # The small number keeps 0.85 * 20 = 17.000000000000004 from being rounded up to 18.
-        num_shared = math.ceil(self._threshold * len(item) - 1e-9)
-        ordered = sorted(item, key=lambda shingle: (self._frequency[shingle], shingle))
-        return ordered[: len(item) - num_shared + 1]

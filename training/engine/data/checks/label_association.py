@@ -1,0 +1,164 @@
+"""How well words of an input tell the labels of the rows around it, learned as the rows come.
+
+One naive Bayes model (Bernoulli over hashed words, McCallum and Nigam, 1998) for each shift is asked about a
+row before it learns it: prequential evaluation (Dawid, "Statistical theory: the prequential approach", 1984),
+so that no row is judged by a model that has seen it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from training.engine.data.checks.shift_scores import SHIFTS, Floats
+
+NUM_BUCKETS = 1024
+_SMOOTHING = 0.5
+_MAX_FIELDS = 8
+_MAX_VALUES = 50
+_MAX_COLUMNS = 160
+
+Labels = Mapping[int, int]
+"""The column of the value by the number of the field."""
+
+
+class _Field:
+    """A field of answers and the columns of its values."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.columns: dict[str, int] = {}
+        self.is_label = True
+
+    def list_columns(self) -> npt.NDArray[np.int64]:
+        return np.array(list(self.columns.values()), np.int64)
+
+
+class LabelAssociation:
+    """The models of all shifts and the numbering of fields and values."""
+
+    def __init__(self) -> None:
+        """Start with no field known."""
+        self._fields: dict[str, _Field] = {}
+        self._num_columns = 0
+        self._counts = np.zeros((len(SHIFTS), NUM_BUCKETS, 0), np.float32)
+        self._totals = np.zeros((len(SHIFTS), 0), np.float32)
+
+    def number_labels(self, labels: Mapping[str, str]) -> dict[int, int]:
+        """Return the columns of an example's labels, new values numbered.
+
+        The first 8 fields count; one with more than 50 values, or without a place in 160 columns, is no label
+        any more.
+        """
+        numbered = {}
+        for path, value in labels.items():
+            if path not in self._fields:
+                if len(self._fields) >= _MAX_FIELDS:
+                    continue
+                self._fields[path] = _Field(len(self._fields))
+            field = self._fields[path]
+            if value not in field.columns and field.is_label:
+                if len(field.columns) >= _MAX_VALUES or self._num_columns >= _MAX_COLUMNS:
+                    field.is_label = False
+                else:
+                    field.columns[value] = self._num_columns
+                    self._num_columns += 1
+            if field.is_label:
+                numbered[field.number] = field.columns[value]
+        return numbered
+
+    def judge_and_learn(
+        self, presence: npt.NDArray[np.float32], labels: Sequence[Labels], first: int
+    ) -> tuple[Floats, Floats]:
+        """Ask about rows, then learn them.
+
+        Args:
+            presence: [n, 1024], 1 where a word of the row's input falls into the bucket.
+            labels: Of the n rows and their neighbours.
+            first: Place of the first of the n rows in ``labels``.
+
+        Returns:
+            Share of the fields that are told right, and share that the most frequent value gets right, both
+            [n, 21] over the shifts; NaN where the neighbour does not exist or has no labels.
+        """
+        self._grow()
+        num_rows = len(presence)
+        scores = np.full((num_rows, len(SHIFTS)), np.nan)
+        baselines = np.full((num_rows, len(SHIFTS)), np.nan)
+        fields = [field for field in self._fields.values() if field.is_label and len(field.columns) > 1]
+        if not fields:
+            return scores, baselines
+        true_columns = _list_columns(fields, labels)
+        for number, shift in enumerate(SHIFTS):
+            places = np.arange(num_rows) + first + shift
+            exists = (places >= 0) & (places < len(labels))
+            truth = np.where(exists, true_columns[:, np.where(exists, places, 0)], -1)
+            self._judge(number, fields, presence, truth, scores[:, number], baselines[:, number])
+            self._learn(number, presence, truth)
+        return scores, baselines
+
+    def _grow(self) -> None:
+        missing = self._num_columns - self._totals.shape[1]
+        if missing > 0:
+            self._counts = np.pad(self._counts, ((0, 0), (0, 0), (0, missing)))
+            self._totals = np.pad(self._totals, ((0, 0), (0, missing)))
+
+    def _judge(
+        self,
+        number: int,
+        fields: Sequence[_Field],
+        presence: npt.NDArray[np.float32],
+        truth: npt.NDArray[np.int64],
+        scores: Floats,
+        baselines: Floats,
+    ) -> None:
+        used = np.concatenate([field.list_columns() for field in fields])
+        counts = self._counts[number][:, used].astype(np.float64)
+        totals = self._totals[number][used].astype(np.float64)
+        absent = np.log(totals - counts + _SMOOTHING)
+        weights = np.log(counts + _SMOOTHING) - absent
+        constant = (
+            absent.sum(axis=0) - NUM_BUCKETS * np.log(totals + 2 * _SMOOTHING) + np.log(totals + _SMOOTHING)
+        )
+        # Rounded, so that the order of additions in a matrix product decides no tie.
+        evidence = np.round(presence.astype(np.float64) @ weights + constant, 6)
+        num_right, num_guessed, num_fields = (np.zeros(len(presence)) for _ in range(3))
+        begin = 0
+        for field, true_columns in zip(fields, truth, strict=True):
+            columns = used[begin : begin + len(field.columns)]
+            own = slice(begin, begin + len(columns))
+            begin += len(columns)
+            has_label = true_columns >= 0
+            told = columns[np.argmax(evidence[:, own], axis=1)]
+            guess = columns[int(np.argmax(totals[own]))]
+            num_right += has_label & (told == true_columns)
+            num_guessed += has_label & (guess == true_columns)
+            num_fields += has_label
+        is_judged = num_fields > 0
+        scores[is_judged] = num_right[is_judged] / num_fields[is_judged]
+        baselines[is_judged] = num_guessed[is_judged] / num_fields[is_judged]
+
+    def _learn(self, number: int, presence: npt.NDArray[np.float32], truth: npt.NDArray[np.int64]) -> None:
+        chosen = np.zeros((len(presence), self._num_columns), np.float32)
+        for field in truth:
+            rows = np.flatnonzero(field >= 0)
+            chosen[rows, field[rows]] = 1
+        self._counts[number] += presence.T @ chosen
+        self._totals[number] += chosen.sum(axis=0)
+
+
+def _list_columns(fields: Sequence[_Field], labels: Sequence[Labels]) -> npt.NDArray[np.int64]:
+    """Return [fields, rows] of columns, -1 where a row has no such label."""
+    columns = np.full((len(fields), len(labels)), -1, np.int64)
+    for number, field in enumerate(fields):
+        for row, item in enumerate(labels):
+            columns[number, row] = item.get(field.number, -1)
+    return columns
+
+
+def make_presence(buckets: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
+    """Return [n, 1024] with 1 in the buckets of each row."""
+    presence = np.zeros((len(buckets), NUM_BUCKETS), np.float32)
+    for row, items in enumerate(buckets):
+        presence[row, list(items)] = 1
+    return presence

@@ -1,0 +1,239 @@
+"""Cleaning step: one way of writing widths, marks, white space, dates, amounts and units (MISSION C3(4)).
+
+A model copies inconsistencies of its data faithfully, so answers are written one way throughout. Inputs are
+another matter: the deployed model sees them raw. Widths, punctuation and white space are unified there too,
+as these rarely carry meaning and multiply the spellings to learn; dates, amounts and units are not, because
+a model that was only shown ISO dates would have to read ``5 March 2024`` for the first time in service.
+System messages stay, since the deployed prompt must be the trained one.
+
+Extraction tasks quote the input in JSON values, and a quote in another form is no quote. So where practically
+all dates, amounts and units of the answers are quotes, quoted values follow the input (``quoted_values``).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from registry.artifacts.findings import shown
+from training.engine.data.cleaning.json_answers import is_json_container, map_string_values, string_values
+from training.engine.data.cleaning.normalising.amounts import YUAN_FORMS, unify_amounts
+from training.engine.data.cleaning.normalising.dates import write_dates_as_iso
+from training.engine.data.cleaning.normalising.protected import mask_protected
+from training.engine.data.cleaning.normalising.punctuation import find_in_any_width, unify_punctuation
+from training.engine.data.cleaning.normalising.treated import Treated
+from training.engine.data.cleaning.normalising.units import unify_units
+from training.engine.data.cleaning.normalising.white_space import tidy_white_space
+from training.engine.data.cleaning.normalising.width import fold_width
+from training.engine.data.cleaning.step import Outcome, StepContext, StepKind
+from training.engine.data.examples import Example
+from training.engine.settings_rules import FLAG, choice, optional
+
+# One part can make work for another, such as a space that only a folded blank shows.
+_MAX_ROUNDS = 5
+_MAX_SHOWN_FLAGS = 3
+
+# A part of all values that could be changed: from here on the dataset's answers quote, they do not normalise.
+_QUOTING_FRACTION = 0.9
+
+Part = tuple[str, Callable[[str], Treated]]
+
+
+class _Notes:
+    """What was done to one example."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+        self.flagged: dict[str, None] = {}
+
+    def add(self, flags: tuple[tuple[str, str], ...]) -> None:
+        for code, words in flags:
+            self.reasons[code] = None
+            self.flagged[words] = None
+
+    def merge(self, other: "_Notes") -> None:
+        self.reasons.update(other.reasons)
+        self.flagged.update(other.flagged)
+
+    def detail(self) -> str:
+        return ", ".join(shown(words) for words in list(self.flagged)[:_MAX_SHOWN_FLAGS])
+
+
+class _Normalise:
+    def __init__(self, parameters: Mapping[str, Any], _context: StepContext) -> None:
+        parts = _make_parts(parameters)
+        self._input_parts = _for_target(parts, parameters, "input")
+        self._answer_parts = _for_target(parts, parameters, "answer")
+        self._quoted_values: str = parameters["quoted_values"]
+        self._num_changeable = self._num_quoted = self._num_quotes_lost = 0
+
+    def observe(self, example: Example) -> None:
+        """Learn whether answers quote dates and amounts as the input has them."""
+        only_answers = tuple(part for part in self._answer_parts if part not in self._input_parts)
+        if not only_answers or not is_json_container(example.answer or ""):
+            return
+        for value in string_values(example.answer or ""):
+            if normalise_prose(value, only_answers, _Notes()) != value:
+                self._num_changeable += 1
+                self._num_quoted += value in example.input_text
+
+    def apply(self, example: Example) -> Outcome:
+        notes = _Notes()
+        inputs = {
+            index: normalise_text(message.content, self._input_parts, notes)
+            for index, message in enumerate(example.messages)
+            if message.role == "user"
+        }
+        new_input = example.with_contents(inputs).input_text
+        answers = {
+            index: self._treat_answer(message.content, example.input_text, new_input, notes)
+            for index, message in enumerate(example.messages)
+            if message.role == "assistant"
+        }
+        normalised = example.with_contents({**inputs, **answers})
+        if normalised == example:
+            return Outcome.flagged(example, *notes.reasons, detail=notes.detail())
+        return Outcome.changed(normalised, *notes.reasons, detail=notes.detail())
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "num_values_to_change": self._num_changeable,
+            "num_of_these_quoted_from_input": self._num_quoted,
+            "keeps_quoted_values": self._keeps_quotes(),
+            "num_quotes_lost": self._num_quotes_lost,
+        }
+
+    def _keeps_quotes(self) -> bool:
+        if self._quoted_values != "auto":
+            return self._quoted_values == "keep"
+        return self._num_quoted >= _QUOTING_FRACTION * self._num_changeable
+
+    def _treat_answer(self, text: str, old_input: str, new_input: str, notes: _Notes) -> str:
+        if not self._answer_parts or not is_json_container(text):
+            return normalise_text(text, self._answer_parts, notes)
+
+        def treat(value: str) -> str:
+            is_quote = value in old_input
+            if is_quote and self._keeps_quotes() and (quote := self._follow_input(value, new_input, notes)):
+                return quote
+            new = normalise_prose(value, self._answer_parts, notes)
+            self._num_quotes_lost += is_quote and new not in new_input
+            return new
+
+        return map_string_values(text, treat)
+
+    def _follow_input(self, value: str, new_input: str, notes: _Notes) -> str:
+        """Return what became of a quoted value in the input, or "" when it is not found there any more."""
+        own = _Notes()
+        quote = value
+        for _ in range(_MAX_ROUNDS):
+            like_input = normalise_prose(quote, self._input_parts, own)
+            # Alone, a value can get marks of another width than in its sentence.
+            found = like_input if like_input in new_input else ""
+            found = found or find_in_any_width(new_input, like_input) or find_in_any_width(new_input, quote)
+            if found in ("", quote):
+                quote = found
+                break
+            quote = found
+        if quote and quote != value:
+            notes.merge(own)
+            notes.reasons.update({} if own.reasons else {"punctuation": None})
+        return quote
+
+
+def normalise_text(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
+    """Return the text after all parts; of JSON only the string values are treated."""
+    if parts and is_json_container(text):
+        return map_string_values(text, lambda value: normalise_prose(value, parts, notes))
+    return normalise_prose(text, parts, notes)
+
+
+def normalise_prose(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
+    """Return prose after all parts, applied until nothing changes any more."""
+    treated = text
+    done: dict[str, None] = {}
+    for _ in range(_MAX_ROUNDS):
+        before = treated
+        for reason, treat in parts:
+            treated = _treat_unprotected(treated, reason, treat, done, notes)
+        if treated == before:
+            notes.reasons.update(done)
+            return treated
+    # Rules that never agree on a text leave it alone, so that a second run cannot differ from the first.
+    notes.reasons["unsettled"] = None
+    return text
+
+
+def _treat_unprotected(
+    text: str, reason: str, treat: Callable[[str], Treated], done: dict[str, None], notes: _Notes
+) -> str:
+    masked = mask_protected(text)
+    treated = treat(masked.text)
+    notes.add(treated.flags)
+    if treated.text == masked.text:
+        return text
+    done[reason] = None
+    return masked.unmask(treated.text)
+
+
+def _for_target(parts: tuple[Part, ...], parameters: Mapping[str, Any], target: str) -> tuple[Part, ...]:
+    return tuple(part for part in parts if parameters[_SWITCHES[part[0]]] in ("both", target))
+
+
+def _plain(treat: Callable[[str], str]) -> Callable[[str], Treated]:
+    return lambda text: Treated(treat(text))
+
+
+def _make_parts(parameters: Mapping[str, Any]) -> tuple[Part, ...]:
+    return (
+        ("width", _plain(fold_width)),
+        ("punctuation", _plain(unify_punctuation)),
+        ("white-space", _plain(partial(tidy_white_space, join_cjk=parameters["join_cjk"]))),
+        ("date", partial(write_dates_as_iso, day_first=parameters["day_first"])),
+        (
+            "amount",
+            partial(unify_amounts, yuan=parameters["yuan"], expand_scales=parameters["expand_scales"]),
+        ),
+        ("unit", _plain(unify_units)),
+    )
+
+
+_SWITCHES = {
+    "width": "width",
+    "punctuation": "punctuation",
+    "white-space": "white_space",
+    "date": "dates",
+    "amount": "amounts",
+    "unit": "units",
+}
+_TARGET = choice("both", "input", "answer", "off")
+
+KIND = StepKind(
+    name="normalise",
+    version=1,
+    summary="Writes widths, punctuation, white space, dates, amounts and units in one way.",
+    source="MISSION C3(4)",
+    rules={
+        **dict.fromkeys(_SWITCHES.values(), _TARGET),
+        "join_cjk": FLAG,
+        "day_first": optional(FLAG),
+        "yuan": choice(*YUAN_FORMS),
+        "expand_scales": FLAG,
+        "quoted_values": choice("auto", "keep", "change"),
+    },
+    defaults={
+        "width": "both",
+        "punctuation": "both",
+        "white_space": "both",
+        "dates": "answer",
+        "amounts": "answer",
+        "units": "answer",
+        "join_cjk": False,
+        "day_first": None,
+        "yuan": "keep",
+        "expand_scales": False,
+        "quoted_values": "auto",
+    },
+    build=_Normalise,
+    needs_first_pass=True,
+)
+KINDS: tuple[StepKind, ...] = (KIND,)

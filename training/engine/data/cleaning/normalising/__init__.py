@@ -1,0 +1,1 @@
+"""The parts of the step ``normalise``: each is a function over text that changes one kind of thing."""

@@ -1,0 +1,70 @@
+"""When two answers are the same in substance: equal JSON, or free texts that are near duplicates."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from training.engine.data.making.structured_answers import (
+    NotStrictJson,
+    flatten_fields,
+    parse_strict_json,
+    strip_outer_fence,
+)
+from training.engine.data.shingles import jaccard, make_shingles, normalise
+
+MAX_LABEL_CHARACTERS: Final = 40
+"""A JSON string up to this length counts as a label, a longer one as free text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparableAnswer:
+    """An answer as it is compared.
+
+    Attributes:
+        text: Normalised; of JSON one fixed form without the order of keys.
+        is_json: Whether it is a JSON object or list. Two of these are the same only when they are equal:
+            a large object with one other label is another answer, however similar the text is.
+        labels: Of JSON the parts that are no free text, in one fixed form; "" for free text.
+    """
+
+    text: str
+    is_json: bool
+    labels: str
+
+
+def read_answer(answer: str | None) -> ComparableAnswer:
+    """Read an answer; None is read as the empty text."""
+    fields = read_answer_fields(answer)
+    if fields is None:
+        return ComparableAnswer(text=normalise(answer or ""), is_json=False, labels="")
+    # Two more characters are the quotation marks.
+    labels = {name: value for name, value in fields.items() if len(value) <= MAX_LABEL_CHARACTERS + 2}
+    return ComparableAnswer(text=_to_text(fields), is_json=True, labels=_to_text(labels))
+
+
+def read_answer_fields(answer: str | None) -> dict[str, str] | None:
+    """Return the leaves of a JSON answer, JSON pointer to compact JSON; None when it is no object or list."""
+    body = strip_outer_fence(answer or "")
+    if not body.startswith(("{", "[")):
+        return None
+    try:
+        return flatten_fields(parse_strict_json(body))
+    except NotStrictJson:
+        return None
+
+
+def is_same_answer(left: ComparableAnswer, right: ComparableAnswer, *, threshold: float) -> bool:
+    """Return whether two answers say the same.
+
+    Free texts do when the similarity of their shingles is the threshold or more, so differences of
+    punctuation, width and case never count.
+    """
+    if left.text == right.text and left.is_json == right.is_json:
+        return True
+    if left.is_json or right.is_json:
+        return False
+    return jaccard(make_shingles(left.text), make_shingles(right.text)) >= threshold
+
+
+def _to_text(fields: dict[str, str]) -> str:
+    return json.dumps(sorted(fields.items()), ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""A preparation: raw files in; clean, divided, documented sets out (MISSION C)."""
