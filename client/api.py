@@ -172,6 +172,54 @@ class AssayApi:
         """Start a failed submission's pipeline again."""
         self.http.post_json(f"submissions/{_segment(submission_id)}/retry")
 
+    # Data preparation
+
+    def create_raw_data(self, *, name: str, artifact: str) -> str:
+        """Give uploaded raw files a name; return their id."""
+        answer = self.http.post_json("raw-data", {"name": name, "artifact": artifact})
+        return Fields.of(answer, "raw data").text("id")
+
+    def create_preparation(
+        self,
+        *,
+        name: str,
+        raw_data: str,
+        recipe: Mapping[str, object],
+        general: str | None,
+        evaluation_sets: Sequence[str],
+        base_model: str | None,
+    ) -> Run:
+        """Let the server prepare raw data.
+
+        Args:
+            name: Dataset of the main set.
+            raw_data: Id of raw data.
+            recipe: As in the documentation; {} for all defaults.
+            general: Dataset version to mix in, or None.
+            evaluation_sets: Dataset versions to look for leaks into.
+            base_model: Whose tokenizer measures lengths, or None.
+        """
+        body: dict[str, object] = {
+            "name": name,
+            "raw_data": raw_data,
+            "recipe": dict(recipe),
+            "general": general,
+            "evaluation_sets": list(evaluation_sets),
+            "base_model": base_model,
+        }
+        return Run.from_json(self.http.post_json("preparations", body))
+
+    def get_preparation(self, preparation_id: str) -> Run:
+        """Return a data preparation."""
+        return Run.from_json(self.http.get_json(f"preparations/{_segment(preparation_id)}"))
+
+    def create_review(self, dataset_version: str, *, num_examples: int | None) -> str:
+        """Ask for a review of a dataset version; return the address of its page. None reviews all."""
+        body = {"dataset_version": dataset_version, "num_examples": num_examples}
+        answer = Fields.of(self.http.post_json("reviews", body), "review")
+        links = answer.nested("links")
+        return links.text("page")
+
     # Channels
 
     def list_channels(self) -> tuple[Channel, ...]:

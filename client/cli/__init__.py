@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from client import __version__
-from client.cli import account, channels, doctor, jobs, registration, stack, submissions, training
+from client.cli import account, channels, datasets, doctor, jobs, registration, stack, submissions, training
 from client.cli.console import make_streams_tolerant
 from client.cli.program import AssayGroup
 from client.cli.session import make_session
@@ -65,7 +65,7 @@ app.add_typer(channels.channel_app, name="channel", rich_help_panel=_SHIP)
 app.command(rich_help_panel=_SET_UP)(account.login)
 app.command(rich_help_panel=_SET_UP)(account.whoami)
 app.add_typer(registration.base_app, name="base", rich_help_panel=_SET_UP)
-app.add_typer(registration.dataset_app, name="dataset", rich_help_panel=_SET_UP)
+app.add_typer(datasets.dataset_app, name="dataset", rich_help_panel=_SET_UP)
 app.add_typer(registration.suite_app, name="suite", rich_help_panel=_SET_UP)
 app.add_typer(registration.baseline_app, name="baseline", rich_help_panel=_SET_UP)
 app.add_typer(training.train_app, name="train", rich_help_panel=_SET_UP)

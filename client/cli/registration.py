@@ -1,49 +1,26 @@
-"""`assay base`, `dataset`, `suite` and `baseline`: what has to be on the server before anything can be
+"""`assay base`, `suite` and `baseline`: what has to be on the server before anything can be
 judged.
 """
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from client.api import AssayApi
 from client.base_model_folder import select_base_model_files
 from client.cli.base_choice import choose_base_model
-from client.cli.display import make_display
 from client.cli.following import follow_run
 from client.cli.options import JsonOption, TimeoutOption
 from client.cli.run_results import end_run
-from client.cli.session import Session, session_of
+from client.cli.session import session_of
+from client.cli.uploading import DATASET_FILE, upload_files
 from client.reports.text import make_table, safe
 from client.suite_folder import SUITE_ROLES, read_suite_folder
-from client.uploads import Uploader, hash_files
 
 base_app = typer.Typer(no_args_is_help=True, help="Register and list base models.")
-dataset_app = typer.Typer(no_args_is_help=True, help="Register datasets.")
 suite_app = typer.Typer(no_args_is_help=True, help="Register evaluation suites.")
 baseline_app = typer.Typer(no_args_is_help=True, help="Run the prompt-only baseline of a base model.")
-
-DATASET_FILE = "data.jsonl"
-
-
-class DatasetRole(StrEnum):
-    """What a dataset is for (DESIGN section 3)."""
-
-    TRAIN = "train"
-    GENERAL = "general"
-    HOLDOUT = "holdout"
-    OOD = "ood"
-    REGRESSION = "regression"
-    CANARY = "canary"
-
-
-def _upload(session: Session, api: AssayApi, kind: str, sources: dict[str, Path]) -> str:
-    with make_display(session.output) as display:
-        uploader = Uploader(api, journal=session.upload_journal(), progress=display)
-        return uploader.upload(kind, hash_files(sources, display))
 
 
 @base_app.command("add")
@@ -68,7 +45,7 @@ def add_base_command(
     for left_out in selection.left_out:
         session.output.notice(f"left out: {left_out}", "dim")
     with session.open_api() as api:
-        artifact = _upload(session, api, "base_model", selection.sources)
+        artifact = upload_files(session, api, "base_model", selection.sources)
         model = api.create_base_model(name=name, artifact=artifact, source=source)
     detail = f", {model.architecture}" if model.architecture else ""
     parameters = f", {model.num_parameters:,} parameters" if model.num_parameters else ""
@@ -92,27 +69,6 @@ def list_bases_command(context: typer.Context) -> None:
     session.output.result(table if models else "no base models")
 
 
-@dataset_app.command("push")
-def push_dataset_command(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the dataset; made if it is new.")],
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="Examples, one JSON object a line."),
-    ],
-    role: Annotated[DatasetRole, typer.Option(help="What the examples are for.")],
-) -> None:
-    """Upload examples as the next version of a dataset; the same bytes give the version that exists."""
-    session = session_of(context)
-    with session.open_api() as api:
-        artifact = _upload(session, api, "dataset", {DATASET_FILE: file})
-        version = api.create_dataset_version(name=name, artifact=artifact, role=role.value)
-    verified = "verified" if version.is_verified else "references not verified"
-    session.output.result(
-        safe(f"{version.reference} ({version.role}, {version.num_examples} examples, {verified})")
-    )
-
-
 @suite_app.command("push")
 def push_suite_command(
     context: typer.Context,
@@ -133,7 +89,7 @@ def push_suite_command(
     with session.open_api() as api:
         datasets: dict[str, str] = {}
         for role, file in suite.files.items():
-            artifact = _upload(session, api, "dataset", {DATASET_FILE: file})
+            artifact = upload_files(session, api, "dataset", {DATASET_FILE: file})
             version = api.create_dataset_version(name=f"{suite.name}-{role}", artifact=artifact, role=role)
             session.output.notice(f"{version.reference}: {version.num_examples} examples")
             datasets[role] = version.reference

@@ -1,5 +1,6 @@
 """The page of a dataset version: its card, where it comes from, and what people found in it."""
 
+import uuid
 from typing import Any, Final
 
 from django import forms
@@ -15,8 +16,9 @@ from registry.errors import AssayError
 from registry.models import DatasetVersion
 from training.admin.card_page import build_contents
 from training.admin.messages import show_error
+from training.errors import TrainingNotFound
 from training.models import DataPreparation
-from training.selectors.preparations import find_preparation_of
+from training.selectors.preparations import find_preparation_of, get_preparation
 from training.selectors.reviews import list_reviews, review_summary
 from training.services.reviews import DEFAULT_NUM_EXAMPLES, MAX_EXAMPLES, create_task
 
@@ -58,7 +60,7 @@ class VersionPages:
             "is_fullwidth": "1",
             "version": version,
             "contents": build_contents(version.card),
-            "preparation": find_preparation_of(version),
+            "preparation": find_preparation_of(version) or _find_origin(version),
             "lineage": version.card,
             "reviews": list_reviews(version=version)[:MAX_SHOWN_REVIEWS],
             "summary": review_summary(version),
@@ -98,3 +100,11 @@ class VersionPages:
         if version is None:
             raise Http404
         return version
+
+
+def _find_origin(version: DatasetVersion) -> DataPreparation | None:
+    """The preparation of the version that a review started from, by the lineage in the card."""
+    try:
+        return get_preparation(uuid.UUID(str(version.card.get("preparation"))))
+    except (ValueError, TrainingNotFound):
+        return None

@@ -19,7 +19,10 @@ from registry.services.actors import Actor
 from registry.services.artifacts import ingest_folder
 from registry.services.audit import record_audit
 from registry.services.datasets import DATA_FILE, CheckedVersion, check_dataset_version, store_dataset_version
+from registry.services.jobs.records import storable_json
 from training.choices import ReviewState, ReviewVerdict
+from training.engine.data.card.contents import ContentsCounter
+from training.engine.data.example_files import iterate_examples
 from training.errors import TrainingConflict
 from training.models import ReviewItem, ReviewTask
 from training.selectors.reviews import get_review, list_review_items
@@ -97,13 +100,23 @@ def _check_reviewed(task: ReviewTask, items: Sequence[ReviewItem], actor: Actor)
         folder = Path(name)
         with (folder / DATA_FILE).open("w", encoding="utf-8", newline="") as file:
             file.writelines(f"{line}\n" for line in _reviewed_lines(version, changes))
+        contents = _count_contents(folder / DATA_FILE)
         artifact = ingest_folder(folder=folder, kind=ArtifactKind.DATASET, actor=actor, mode=PutMode.MOVE)
     return check_dataset_version(
         name=version.dataset.name,
         role=version.dataset.role,
         artifact_digest=artifact.digest,
-        card=_card(task, items),
+        card=_card(task, items) | contents,
     )
+
+
+def _count_contents(path: Path) -> dict[str, Any]:
+    """The card's numbers for the lines as they are now; none in tokens, which would need a base model."""
+    counter = ContentsCounter(None)
+    for example in iterate_examples(path):
+        counter.add(example)
+    contents: dict[str, Any] = storable_json(counter.to_json())
+    return contents
 
 
 def _reviewed_lines(version: DatasetVersion, changes: Mapping[str, str | None]) -> Iterator[str]:

@@ -49,7 +49,7 @@ def test_an_invalid_submission_shows_every_finding_gravest_first() -> None:
 
 
 def test_a_finding_that_the_failure_repeats_is_told_once() -> None:
-    finding = {"code": "rank-mismatch", "severity": "error", "message": "r is 8, the tensors say 16."}
+    finding = {"code": "rank-mismatch", "severity": "error", "message": "r is 8, not 16."}
     failure = {
         "code": "adapter-invalid",
         "failure_class": "user",
@@ -58,7 +58,7 @@ def test_a_finding_that_the_failure_repeats_is_told_once() -> None:
     }
     text = report(submission_document(state="invalid", is_final=True, findings=[finding], failure=failure))
     assert text.count("rank-mismatch") == 1
-    assert "adapter-invalid" in text
+    assert "error adapter-invalid: Refused." in text
 
 
 def test_a_failure_of_the_server_does_not_blame_the_adapter() -> None:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from training.engine.data.cleaning.sensitive.folding import fold
-from training.engine.data.cleaning.sensitive.screening import screen_example
+from training.engine.data.cleaning.sensitive.screening import mask_example, screen_example
 from training.engine.data.cleaning.sensitive.settings import ScreenSettings
 from training.engine.data.cleaning.step import Outcome
 from training.engine.data.examples import ChatMessage, Example
@@ -80,6 +80,19 @@ class ModelPassSettings:
             raise ValueError("batch_size, max_tokens, max_spans and min_characters must be positive")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOutcome:
+    """What both passes did to one example.
+
+    Attributes:
+        outcome: As of a cleaning step.
+        masked: The example before, as reports may show it: a placeholder for all that rules or model found.
+    """
+
+    outcome: Outcome
+    masked: Example
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     example_number: int
@@ -109,7 +122,7 @@ class ModelPass:
         self._counts: Counter[str] = Counter()
         self._num_found: Counter[str] = Counter()
 
-    def run(self, examples: Iterable[Example]) -> Iterator[Outcome]:
+    def run(self, examples: Iterable[Example]) -> Iterator[ModelOutcome]:
         """Yield the outcome of each example, in their order; ``batch_size`` examples are held at a time.
 
         Examples without a usable reply keep what the rules did and get the reason ``model-unanswered``.
@@ -131,7 +144,7 @@ class ModelPass:
             "num_found": dict(sorted(self._num_found.items())),
         }
 
-    def _run_batch(self, batch: Sequence[Example]) -> Iterator[Outcome]:
+    def _run_batch(self, batch: Sequence[Example]) -> Iterator[ModelOutcome]:
         questions = [
             question for number, example in enumerate(batch) for question in self._ask_about(number, example)
         ]
@@ -149,7 +162,9 @@ class ModelPass:
             outcome = screen_example(example, self._screen, literals[number]).outcome
             reasons = tuple(dict.fromkeys((*outcome.reasons, *marks[number])))
             # A dropped example ends with the one reason for it.
-            yield outcome if outcome.example is None else replace(outcome, reasons=reasons)
+            if outcome.example is not None:
+                outcome = replace(outcome, reasons=reasons)
+            yield ModelOutcome(outcome=outcome, masked=mask_example(example, self._screen, literals[number]))
 
     def _ask_about(self, number: int, example: Example) -> Iterator[_Question]:
         for index, message in enumerate(example.messages):

@@ -70,10 +70,14 @@ def screen_example(
     return Screening(found=tuple(found), num_reserved=num_reserved, in_fields=in_fields, outcome=outcome)
 
 
-def mask_example(example: Example, settings: ScreenSettings) -> Example:
-    """Return the example with a placeholder for every finding, whatever its action, for reports."""
+def mask_example(
+    example: Example, settings: ScreenSettings, literals: Mapping[int, Mapping[str, str]] | None = None
+) -> Example:
+    """Return the example with a placeholder for every finding, whatever its action, for reports; arguments as
+    of ``screen_example``.
+    """
     texts = [MessageText(message.content) for message in example.messages]
-    found, _ = _find(texts, settings, {})
+    found, _ = _find(texts, settings, literals or {})
     return _redact(example, texts, found).with_fields(**_mask_strings(example.fields, settings))
 
 

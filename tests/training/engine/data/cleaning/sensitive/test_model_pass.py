@@ -41,7 +41,9 @@ def quote(*items: tuple[str, str]) -> str:
 def test_findings_of_model_and_rules_are_merged() -> None:
     generator = Scripted({"王芳，电话13912345678": quote(("王芳", "person-name"))})
     model_pass = ModelPass(generator, ScreenSettings())
-    outcomes = list(model_pass.run([make("王芳，电话13912345678", '{"who": "王芳"}'), make("hello")]))
+    screened = list(model_pass.run([make("王芳，电话13912345678", '{"who": "王芳"}'), make("hello")]))
+    outcomes = [item.outcome for item in screened]
+    assert screened[0].masked.input_text == "[NAME_1]，电话[PHONE_1]"
     first, second = (outcome.example for outcome in outcomes)
     assert first is not None and first.input_text == "[NAME_1]，电话[PHONE_1]"
     assert first.answer == '{"who": "[NAME_1]"}'
@@ -64,14 +66,14 @@ def test_findings_of_model_and_rules_are_merged() -> None:
 def test_an_unusable_reply_is_never_clean(reply: str) -> None:
     assert parse_reply(reply) is None
     model_pass = ModelPass(Scripted({"hello": reply}), ScreenSettings())
-    outcome = next(iter(model_pass.run([make("hello")])))
+    outcome = next(iter(model_pass.run([make("hello")]))).outcome
     assert outcome.example == make("hello") and outcome.reasons == (UNANSWERED,)
     assert model_pass.facts()["num_unanswered"] == 1
 
 
 def test_rules_still_count_when_the_model_is_silent() -> None:
     model_pass = ModelPass(Scripted({"a@firm.cn": "?"}), ScreenSettings())
-    outcome = next(iter(model_pass.run([make("a@firm.cn")])))
+    outcome = next(iter(model_pass.run([make("a@firm.cn")]))).outcome
     assert outcome.example is not None and outcome.example.input_text == "[EMAIL_1]"
     assert outcome.reasons == ("email-redacted", UNANSWERED)
 
@@ -81,7 +83,7 @@ def test_rules_still_count_when_the_model_is_silent() -> None:
 )
 def test_quotations_that_are_refused(item: tuple[str, str]) -> None:
     model_pass = ModelPass(Scripted({"hello you!!": quote(item)}), ScreenSettings())
-    outcome = next(iter(model_pass.run([make("hello you!!")])))
+    outcome = next(iter(model_pass.run([make("hello you!!")]))).outcome
     assert outcome.example == make("hello you!!") and outcome.reasons == (NOT_QUOTED,)
     assert model_pass.facts()["num_refused"] == 1
 
@@ -89,14 +91,14 @@ def test_quotations_that_are_refused(item: tuple[str, str]) -> None:
 def test_a_reply_that_quotes_everything_is_unanswered() -> None:
     text = " ".join(f"word{i}" for i in range(60))
     reply = quote(*((f"word{i}", "person-name") for i in range(60)))
-    outcome = next(iter(ModelPass(Scripted({text: reply}), ScreenSettings()).run([make(text)])))
+    outcome = next(iter(ModelPass(Scripted({text: reply}), ScreenSettings()).run([make(text)]))).outcome
     assert outcome.reasons == (UNANSWERED,)
 
 
 def test_actions_hold_for_the_kinds_of_the_model() -> None:
     generator = Scripted({"Ann Lee is here": quote(("Ann Lee", "person-name"))})
     dropping = ModelPass(generator, ScreenSettings(actions={"person-name": "drop"}))
-    assert next(iter(dropping.run([make("Ann Lee is here")]))).reasons == ("person-name-dropped",)
+    assert next(iter(dropping.run([make("Ann Lee is here")]))).outcome.reasons == ("person-name-dropped",)
 
 
 def test_long_messages_are_asked_in_overlapping_parts() -> None:
