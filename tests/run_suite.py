@@ -22,6 +22,7 @@ DATABASE_TESTS = (
     "tests/evaluation/admin",
     "tests/training/services",
     "tests/training/api",
+    "tests/training/admin",
     "tests/workers",
 )
 

@@ -23,7 +23,9 @@ _LEVEL_STYLES = {"error": "red", "warning": "yellow"}
 @jobs_app.command("list")
 def list_command(
     context: typer.Context,
-    kind: Annotated[str | None, typer.Option(help="Only this kind: check, merge, evaluate, train.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Only this kind: check, merge, evaluate, train, prepare.")
+    ] = None,
     state: Annotated[
         str | None, typer.Option(help="Only this state: queued, running, succeeded, ...")
     ] = None,

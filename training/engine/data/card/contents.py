@@ -78,7 +78,7 @@ class ContentsCounter:
         is_confirmed = bool(fields.get("confirmed_by"))
         self._num_confirmed += is_confirmed
         self._num_verified += is_confirmed or source in VERIFIED_SOURCES
-        self._scripts[find_script(f"{example.input_text}\n{answer}")] += 1
+        self._scripts[find_script(example.input_text)] += 1
         self._origins[str(example.origin.get("kind", "unknown"))] += 1
         self._input_characters.add(len(example.input_text))
         self._answer_characters.add(len(answer))

@@ -61,7 +61,12 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A check as recipes name it; the attributes are those of a cleaning step's kind."""
+    """A check as recipes name it; the attributes are those of a cleaning step's kind.
+
+    Attributes:
+        needs_source_order: Whether the check looks at the raw rows in their order; other checks look at the
+            finished sets, which are cleaned, divided and shuffled.
+    """
 
     name: str
     version: int
@@ -70,3 +75,4 @@ class CheckKind:
     rules: Mapping[str, Rule] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     build: Callable[[Mapping[str, Any]], Check]
+    needs_source_order: bool = False

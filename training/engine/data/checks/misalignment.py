@@ -269,4 +269,5 @@ KIND = CheckKind(
     summary="Finds answers that stand one to ten rows away from their inputs, in all rows or in a stretch.",
     source="MISSION C7",
     build=_build,
+    needs_source_order=True,
 )

@@ -1,7 +1,7 @@
 """The report of a cleaning step: counts, parameters and a few examples before and after (MISSION C3)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,9 +89,14 @@ class StepReport:
 
 
 class StepTally:
-    """Counts outcomes and keeps the first few of each reason."""
+    """Counts outcomes and keeps the first few of each reason.
 
-    def __init__(self) -> None:
+    Args:
+        mask: Makes an example fit to be shown.
+    """
+
+    def __init__(self, mask: Callable[[Example], Example]) -> None:
+        self._mask = mask
         self._reasons: Counter[str] = Counter()
         self._shown: list[ShownExample] = []
         self.num_in = self.num_kept = self.num_changed = self.num_flagged = self.num_dropped = 0
@@ -109,7 +114,7 @@ class StepTally:
             self.num_flagged += bool(outcome.reasons) and not is_changed
         if outcome.reasons:
             if any(self._reasons[reason] < MAX_SHOWN_PER_REASON for reason in outcome.reasons):
-                self._shown.append(_show(before, outcome))
+                self._shown.append(_show(before, outcome, self._mask))
             self._reasons.update(outcome.reasons)
 
     def report(
@@ -131,13 +136,13 @@ class StepTally:
         )
 
 
-def _show(before: Example, outcome: Outcome) -> ShownExample:
+def _show(before: Example, outcome: Outcome, mask: Callable[[Example], Example]) -> ShownExample:
     return ShownExample(
         example_id=before.example_id,
         reasons=outcome.reasons,
         detail=outcome.detail[:MAX_SHOWN_CHARACTERS],
-        before=_texts(before),
-        after=None if outcome.example is None else _texts(outcome.example),
+        before=_texts(mask(before)),
+        after=None if outcome.example is None else _texts(mask(outcome.example)),
     )
 
 

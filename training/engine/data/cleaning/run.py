@@ -1,7 +1,7 @@
 """Running one cleaning step from file to file."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,6 +11,12 @@ from training.engine.data.example_files import WrittenFile, iterate_examples, wr
 from training.engine.data.examples import Example
 from training.engine.errors import ConfigInvalid, Fault
 from training.engine.settings_rules import read_section
+
+ExampleMask = Callable[[Example], Example]
+
+
+def _show_as_it_is(example: Example) -> Example:
+    return example
 
 
 def read_parameters(kind: StepKind, raw: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -35,6 +41,7 @@ def run_step(
     target: Path,
     dropped: IO[str],
     context: StepContext,
+    mask: ExampleMask = _show_as_it_is,
 ) -> tuple[StepReport, WrittenFile]:
     """Run a step over a file of examples.
 
@@ -45,12 +52,13 @@ def run_step(
         target: Written whole or not at all.
         dropped: Takes one line of JSON for each dropped example: step, reasons, detail, and the example.
         context: Seed, scratch folder and tokenizer.
+        mask: Makes an example fit to be shown; what goes on to the next step is not masked.
     """
     step = kind.build(parameters, context)
     if kind.needs_first_pass:
         for example in iterate_examples(source):
             step.observe(example)
-    tally = StepTally()
+    tally = StepTally(mask)
 
     def treated() -> Iterator[Example]:
         for example in iterate_examples(source):
@@ -63,7 +71,7 @@ def run_step(
                 "step": kind.name,
                 "reasons": outcome.reasons,
                 "detail": outcome.detail,
-                "example": example.to_json(),
+                "example": mask(example).to_json(),
             }
             dropped.write(json.dumps(line, ensure_ascii=False) + "\n")
 

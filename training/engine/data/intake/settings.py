@@ -151,6 +151,10 @@ class IntakeSettings:
             listed = "; ".join(f"{fault.where}: {fault.message}" for fault in faults[:20])
             message = f"The intake settings have {len(faults)} fault(s): {listed}"
             raise ConfigInvalid("intake-settings-invalid", message, faults=faults)
+        # Sorted: a database may give a stored recipe back with its keys in another order, and the order of
+        # tags decides bytes.
+        for name in ("columns", "tags"):
+            values[name] = dict(sorted(values.get(name, {}).items()))
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Looking at finished sets: cards, findings, overlap. Changes nothing."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from registry.artifacts.findings import Severity
 from training.engine.data.card.contents import ContentsCounter
-from training.engine.data.checks.check import MAX_LISTED_IDS, DataFinding
+from training.engine.data.checks.check import MAX_LISTED_IDS, Check, DataFinding
 from training.engine.data.cleaning.step import TokenCounter
 from training.engine.data.example_files import WrittenFile, iterate_examples
 from training.engine.data.examples import Example
@@ -16,6 +16,8 @@ from training.engine.data.leakage import LeakageReport, find_leakage
 from training.engine.data.recipe import Recipe
 
 TRAIN = "train"
+SOURCE = "raw"
+"""The ``set`` of findings on the rows as they came."""
 ANSWER_IN_INPUT = "answer-in-input"
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
@@ -35,12 +37,22 @@ class JudgedSets:
     leakage: dict[str, Any]
 
 
+def judge_source_order(read: WrittenFile, recipe: Recipe) -> list[DataFinding]:
+    """Make the checks that need the rows as they came, before anything was dropped or shuffled."""
+    checks = _build_checks(recipe, in_source_order=True)
+    if checks:
+        for example in iterate_examples(read.path):
+            _add_to(checks, example)
+    return [finding for check in checks for finding in check.findings()]
+
+
 def judge_sets(
     sets: Mapping[str, WrittenFile],
     *,
     others: Mapping[str, Path],
     recipe: Recipe,
     count_tokens: TokenCounter | None,
+    of_source: Sequence[DataFinding] = (),
 ) -> JudgedSets:
     """Look at sets.
 
@@ -49,9 +61,10 @@ def judge_sets(
         others: Ready sets by name that they are compared with.
         recipe: Says which checks are made.
         count_tokens: For lengths; None leaves them out.
+        of_source: Findings of ``judge_source_order``.
     """
     cards: dict[str, Mapping[str, Any]] = {}
-    findings: list[tuple[str, DataFinding]] = []
+    findings: list[tuple[str, DataFinding]] = [(SOURCE, finding) for finding in of_source]
     for role, written in sets.items():
         cards[role], found = _look_at(written, recipe, count_tokens)
         findings += [(role, finding) for finding in found]
@@ -94,14 +107,26 @@ def _look_at(
     written: WrittenFile, recipe: Recipe, count_tokens: TokenCounter | None
 ) -> tuple[Mapping[str, Any], list[DataFinding]]:
     contents = ContentsCounter(count_tokens)
-    checks = [request.kind.build(request.parameters) for request in recipe.checks]
+    checks = _build_checks(recipe, in_source_order=False)
     for example in iterate_examples(written.path):
         contents.add(example)
-        # General data are of many tasks: what holds within one task is not to be asked of them.
-        if not example.is_general:
-            for check in checks:
-                check.add(example)
+        _add_to(checks, example)
     return contents.to_json(), [finding for check in checks for finding in check.findings()]
+
+
+def _build_checks(recipe: Recipe, *, in_source_order: bool) -> list[Check]:
+    return [
+        request.kind.build(request.parameters)
+        for request in recipe.checks
+        if request.kind.needs_source_order is in_source_order
+    ]
+
+
+def _add_to(checks: Sequence[Check], example: Example) -> None:
+    # General data are of many tasks: what holds within one task is not to be asked of them.
+    if not example.is_general:
+        for check in checks:
+            check.add(example)
 
 
 def _overlap_findings(leakage: LeakageReport) -> Iterator[tuple[str, DataFinding]]:

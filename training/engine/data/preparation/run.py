@@ -23,7 +23,8 @@ from training.engine.data.intake.understanding import understand
 from training.engine.data.preparation.digests import digest_inputs
 from training.engine.data.preparation.dividing import MixPools, divide
 from training.engine.data.preparation.inputs import PreparationInputs
-from training.engine.data.preparation.judging import judge_sets
+from training.engine.data.preparation.judging import judge_sets, judge_source_order
+from training.engine.data.preparation.masking import ReportMask
 from training.engine.data.preparation.tokens import LengthTokenizer, load_tokenizer
 from training.engine.data.recipe import Recipe
 from training.engine.errors import DataInvalid, Fault
@@ -86,8 +87,10 @@ def run_preparation(
     output.mkdir(parents=True, exist_ok=True)
     tokenizer = load_tokenizer(inputs.tokenizer)
     report.progress(0.0, "Reading raw files")
-    read, intake = _read(inputs, recipe, output, scratch, report)
-    cleaned, steps = _clean(read, recipe, output, scratch, tokenizer, report)
+    mask = ReportMask(recipe.clean)
+    read, intake = _read(inputs, recipe, output, scratch, mask, report)
+    of_source = judge_source_order(read, recipe)
+    cleaned, steps = _clean(read, recipe, output, scratch, tokenizer, mask, report)
     report.progress(_CLEAN_END, "Dividing into sets")
     sets_folder = output / SETS_FOLDER
     sets_folder.mkdir()
@@ -100,6 +103,7 @@ def run_preparation(
         others=inputs.evaluation_sets,
         recipe=recipe,
         count_tokens=None if tokenizer is None else tokenizer.count,
+        of_source=of_source,
     )
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -123,15 +127,21 @@ def run_preparation(
 
 
 def _read(
-    inputs: PreparationInputs, recipe: Recipe, output: Path, scratch: Path, report: ProgressReporter
+    inputs: PreparationInputs,
+    recipe: Recipe,
+    output: Path,
+    scratch: Path,
+    mask: ReportMask,
+    report: ProgressReporter,
 ) -> tuple[WrittenFile, dict[str, Any]]:
     understanding = understand(inputs.sources, recipe.intake)
-    _write_json(output / UNDERSTANDING_FILE, understanding.to_json())
+    _write_json(output / UNDERSTANDING_FILE, mask.value(understanding.to_json()))
     log = IntakeLog(max_listed=recipe.intake.limits.max_listed_bad_rows)
     written = write_examples(scratch / "read.jsonl", read_raw(inputs.sources, recipe.intake, bad_rows=log))
     intake = log.report().to_json()
     with (output / BAD_ROWS_FILE).open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in log.iterate_bad_row_lines())
+        for row in log.bad_rows:
+            file.write(json.dumps(mask.value(row.to_json()), ensure_ascii=False) + "\n")
     if not written.num_examples:
         reasons = ", ".join(f"{code} {num}" for code, num in intake["reasons"].items()) or "no rows"
         raise DataInvalid("no-examples", f"No row of the raw files could be read as an example: {reasons}.")
@@ -147,6 +157,7 @@ def _clean(
     output: Path,
     scratch: Path,
     tokenizer: LengthTokenizer | None,
+    mask: ReportMask,
     report: ProgressReporter,
 ) -> tuple[WrittenFile, list[StepReport]]:
     current, reports = read, []
@@ -166,6 +177,7 @@ def _clean(
                 target=scratch / f"{number}-{step.kind.name}.jsonl",
                 dropped=dropped,
                 context=context,
+                mask=mask.example,
             )
             report.log("info", _describe_step(result))
             shutil.rmtree(folder)

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -115,3 +116,10 @@ def test_filter_compares_as_text(cell: Any, is_match: bool) -> None:
     chosen = RowFilter(column="adopted", values=("yes", "true", "1", "已采纳"))
     assert chosen.matches({"adopted": cell}) is is_match
     assert not chosen.matches({})
+
+
+def test_the_order_in_which_columns_and_tags_were_written_does_not_matter() -> None:
+    one = {"columns": {"input": "a", "answer": "b"}, "tags": {"lang": "x", "channel": "y"}}
+    other = {"columns": {"answer": "b", "input": "a"}, "tags": {"channel": "y", "lang": "x"}}
+    first, second = (json.dumps(IntakeSettings.from_json(raw).to_json()) for raw in (one, other))
+    assert first == second

@@ -171,3 +171,33 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
         written.append({path.relative_to(output): path.read_bytes() for path in files})
     assert written[0] == written[1]
     assert len(written[0]) == 7
+
+
+def test_what_is_screened_for_never_stands_in_a_report(tmp_path: Path) -> None:
+    secret = "anna.schmidt@firma-mail.de"
+    rows: list[Any] = [row(number) for number in range(30)]
+    rows[0]["prompt"] += f" write to {secret}"
+    rows[1] = {**rows[0], "completion": "N/A"}
+    rows[2] = {"prompt": f"{secret} broken", "completion": 5}
+    result = prepare(tmp_path, {}, write_rows(tmp_path / "raw.jsonl", rows))
+    for path in (tmp_path / "prepared").rglob("*"):
+        assert not path.is_file() or secret not in path.read_text(encoding="utf-8"), path
+    [screen] = [step for step in result.report["steps"] if step["name"] == "screen_sensitive"]
+    assert screen["reasons"] == {"email-redacted": 1}
+
+
+def test_answers_that_are_shifted_are_found_although_the_sets_are_shuffled(tmp_path: Path) -> None:
+    rows = [row(number) for number in range(120)]
+    answers = [item["completion"] for item in rows]
+    kinds = [item["prompt"].split()[0] for item in rows]
+    # Shift by one row, in an order of kinds that does not repeat every three rows.
+    order = sorted(range(120), key=lambda number: (number * 37) % 120)
+    shuffled = [rows[number] for number in order]
+    for place, number in enumerate(order):
+        shuffled[place] = {**rows[number], "completion": answers[order[(place + 1) % 120]]}
+    assert len(set(kinds)) == 3
+    raw = {"clean": [], "split": {"holdout_fraction": 0.2}, "mix": {"unchanged_fraction": 0.0}}
+    result = prepare(tmp_path, raw, write_rows(tmp_path / "raw.jsonl", shuffled))
+    [finding] = [item for item in result.report["findings"] if item["severity"] == "error"]
+    assert finding["set"] == "raw"
+    assert finding["code"].startswith("answers-")

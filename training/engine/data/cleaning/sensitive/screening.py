@@ -78,7 +78,7 @@ def mask_example(
     """
     texts = [MessageText(message.content) for message in example.messages]
     found, _ = _find(texts, settings, literals or {})
-    return _redact(example, texts, found).with_fields(**_mask_strings(example.fields, settings))
+    return _redact(example, texts, found).with_fields(**mask_strings(example.fields, settings))
 
 
 def mask_text(text: str, settings: ScreenSettings) -> str:
@@ -176,13 +176,14 @@ def _iterate_strings(value: Any) -> Iterator[str]:
             yield from _iterate_strings(item)
 
 
-def _mask_strings(value: Any, settings: ScreenSettings) -> Any:
+def mask_strings(value: Any, settings: ScreenSettings) -> Any:
+    """Return a JSON value in which every text has a placeholder for every finding, for reports."""
     if isinstance(value, str):
         return mask_text(value, settings)
     if isinstance(value, Mapping):
-        return {key: _mask_strings(item, settings) for key, item in value.items()}
+        return {key: mask_strings(item, settings) for key, item in value.items()}
     if isinstance(value, list):
-        return [_mask_strings(item, settings) for item in value]
+        return [mask_strings(item, settings) for item in value]
     return value
 
 
