@@ -1,6 +1,8 @@
-"""`assay dataset inspect|clean|split|mix|leakage|review|make`: data on files alone, without a server.
+"""`assay dataset inspect|clean|split|mix|leakage|review|make|distil|screen`: data on files alone, without a
+server.
 
-The work is done by the training engine's own program, which these commands become.
+The work is done by the training engine's own program, or by programs that run models, which these commands
+become.
 """
 
 import os
@@ -19,6 +21,16 @@ _NOT_INSTALLED = (
     "Install them with: pip install 'assay-gate[data]'.",
 )
 
+MODEL_MODULES = {"distil": "workers.job.distil", "screen": "workers.job.screen"}
+"""Commands that run models of this machine, each a program of its own."""
+# vLLM brings torch along; transformers alone is enough.
+_NEEDED_FOR_MODELS = (*_NEEDED_PACKAGES, "workers", "evaluation", "torch", "transformers", "jsonschema")
+_MODELS_NOT_INSTALLED = (
+    "models-not-installed",
+    "Models cannot be run here ({missing} missing). Install what they need with: "
+    "pip install 'assay-gate[worker]', or 'assay-gate[vllm]' on a machine with a GPU.",
+)
+
 COMMANDS = {
     "inspect": "Show how raw files are understood, what they hold and what is wrong with them.",
     "clean": "Clean raw files by a recipe and write sets, report and card.",
@@ -27,6 +39,8 @@ COMMANDS = {
     "leakage": "Compare sets pair by pair for exact and near duplicates.",
     "review": "Look through a random selection of examples: good, bad or fix.",
     "make": "Make examples from templates.",
+    "distil": "Let models answer inputs and keep the best answers as examples.",
+    "screen": "Let a model look for sensitive content that rules cannot recognise.",
 }
 
 
@@ -44,6 +58,14 @@ def add_local_commands(
 def _make_command(name: str, become: Callable[..., None]) -> Callable[[typer.Context], None]:
     def run(context: typer.Context) -> None:
         os.environ[PROGRAM_NAME_VARIABLE] = "assay dataset"
+        if name in MODEL_MODULES:
+            become(
+                MODEL_MODULES[name],
+                context.args,
+                needed_packages=_NEEDED_FOR_MODELS,
+                not_installed=_MODELS_NOT_INSTALLED,
+            )
+            return
         become(
             DATA_MODULE,
             [name, *context.args],

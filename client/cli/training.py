@@ -1,4 +1,4 @@
-"""`assay train run`: train a LoRA on the server and bring the adapter here."""
+"""`assay train`: train a LoRA on the server and bring the adapter here; judge a configuration before."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +11,16 @@ from client.cli.following import follow_run
 from client.cli.options import JsonOption, TimeoutOption
 from client.cli.run_results import end_run
 from client.cli.session import session_of
+from client.cli.training_estimate import add_estimate_command
+from client.cli.training_lint import add_lint_command
+from client.configuration_file import read_configuration
 from client.downloads import Downloader
 from client.errors import UnexpectedAnswerError
 from client.run_models import RUN_END_STATES
-from client.suite_folder import read_json_object
 
 train_app = typer.Typer(no_args_is_help=True, help="Train adapters on the server.")
+add_lint_command(train_app)
+add_estimate_command(train_app)
 
 
 @train_app.command("run")
@@ -24,7 +28,9 @@ def run_command(
     context: typer.Context,
     config: Annotated[
         Path,
-        typer.Argument(metavar="CONFIG", exists=True, dir_okay=False, help="Training configuration, JSON."),
+        typer.Argument(
+            metavar="CONFIG", exists=True, dir_okay=False, help="Training configuration: JSON, TOML or YAML."
+        ),
     ],
     dataset: Annotated[
         list[str], typer.Option(help="Dataset version to train on (name@number). Repeatable.")
@@ -43,7 +49,7 @@ def run_command(
 ) -> None:
     """Train an adapter, follow the progress, and pull the result into a folder."""
     session = session_of(context)
-    configuration = read_json_object(config)
+    configuration = read_configuration(config)
     with session.open_api() as api:
         run = api.create_training_run(
             name=name or config.stem,

@@ -1,13 +1,20 @@
 """Base models, adapters and their versions."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from registry.admin.base import ReadOnlyAdmin, ReadOnlyInline, actor_of, short_digest
 from registry.choices import TokenScope
 from registry.models import Adapter, AdapterVersion, BaseModel
+
+MEMORY_PAGE = "admin:training_memory_estimate"
+"""The registry knows the address by its name alone: it stands below the apps that use it."""
 
 
 @admin.register(BaseModel)
@@ -18,6 +25,18 @@ class BaseModelAdmin(ReadOnlyAdmin):
     list_filter = ("architecture", "dtype")
     search_fields = ("name", "source", "artifact__digest")
     ordering = ("name",)
+    readonly_fields = ("memory",)
+
+    @admin.display(description="memory of a training")
+    def memory(self, model: BaseModel) -> SafeString | str:
+        """The way to the page that estimates it, where an app has one."""
+        try:
+            address = reverse(MEMORY_PAGE)
+        except NoReverseMatch:
+            return ""
+        query = urlencode({"base_model": model.name})
+        link = '<a class="text-primary-600 dark:text-primary-500" href="{}?{}">{}</a>'
+        return format_html(link, address, query, f"Memory estimate for {model.name}")
 
     @admin.display(description="artifact")
     def digest(self, model: BaseModel) -> str:

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
+from unfold.decorators import action
 from unfold.views import ChangeList
 
 from registry.admin.base import ReadOnlyAdmin, actor_of
@@ -15,6 +16,8 @@ from registry.choices import TokenScope
 from registry.errors import AssayError
 from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
 from training.admin.following import flat_rows, job_context, status_answer
+from training.admin.memory_page import PAGE as MEMORY_PAGE
+from training.admin.memory_page import MemoryPage, address_for_run
 from training.choices import ACTIVE_TRAINING_STATES
 from training.errors import TrainingNotFound
 from training.models import MetricPoint, TrainingRun
@@ -41,6 +44,12 @@ class TrainingRunAdmin(ReadOnlyAdmin):
     search_fields = ("name", "id", "artifact__digest")
     ordering = ("-created_at",)
     list_select_related = ("base_model", "created_by")
+    actions_list = ("open_memory_estimate",)
+
+    @action(description="Memory estimate", url_path="open-memory-estimate", permissions=("view",))
+    def open_memory_estimate(self, request: HttpRequest) -> HttpResponse:
+        """The way from the list to the page that says what a training would need."""
+        return redirect(MEMORY_PAGE)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """The list whose lines lead to the page with the curves."""
@@ -61,7 +70,7 @@ class TrainingRunAdmin(ReadOnlyAdmin):
             )
             for route, view, name in routes
         ]
-        return own + list(super().get_urls())
+        return own + MemoryPage(self).get_urls() + list(super().get_urls())
 
     def show_report(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         """The page of one run."""
@@ -82,6 +91,7 @@ class TrainingRunAdmin(ReadOnlyAdmin):
             },
             "config_rows": tuple(flat_rows(run.config)),
             "value_rows": tuple(flat_rows(run.values)),
+            "memory_url": address_for_run(run),
             "user_may_cancel": run.state in ACTIVE_TRAINING_STATES
             and actor_of(request).has_scope(TokenScope.SUBMIT),
         }

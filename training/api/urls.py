@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from training.api import preparations, reviews, views
+from training.api import memory, preparations, reviews, views
 
 urlpatterns = [
     path("training-runs", views.TrainingRunListView.as_view(), name="training-run-list"),
@@ -17,6 +17,7 @@ urlpatterns = [
         views.TrainingRunCancelView.as_view(),
         name="training-run-cancel",
     ),
+    path("memory-estimates", memory.MemoryEstimateListView.as_view(), name="memory-estimate-list"),
     path("raw-data", preparations.RawDataListView.as_view(), name="raw-data-list"),
     path("raw-data/<str:reference>", preparations.RawDataView.as_view(), name="raw-data-detail"),
     path("preparations", preparations.PreparationListView.as_view(), name="preparation-list"),

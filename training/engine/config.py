@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from registry.artifacts.findings import shown
+from training.engine.config_advice import with_advice
 from training.engine.errors import ConfigInvalid, Fault
+from training.engine.layer_choice import LAYERS, LayerChoice, layers_to_json
 from training.engine.settings_rules import (
     FLAG,
     NAMES,
@@ -21,6 +24,8 @@ from training.engine.settings_rules import (
 
 DEFAULT_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 DEFAULT_RANK = 16
+METHODS = ("lora", "qlora", "full")
+DEFAULT_METHOD = "lora"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,10 @@ class LoraSettings:
         target_modules: Last parts of the names of the adapted modules.
         bias: Only "none" is supported.
         use_rslora: Rank-stabilised scaling (https://arxiv.org/abs/2312.03732).
+        use_dora: Train the weights' magnitudes as well (https://arxiv.org/abs/2402.09353). Such an adapter is
+            trained and saved, but neither merged nor served.
+        layers: Which blocks are adapted: None for all, "last_two_thirds" (against forgetting, MISSION B5), or
+            a range.
     """
 
     r: int = DEFAULT_RANK
@@ -44,6 +53,13 @@ class LoraSettings:
     target_modules: tuple[str, ...] = DEFAULT_TARGET_MODULES
     bias: str = "none"
     use_rslora: bool = False
+    use_dora: bool = False
+    layers: LayerChoice = None
+
+    @property
+    def scaling(self) -> float:
+        """Factor on B A: alpha / r, with ``use_rslora`` alpha / sqrt(r)."""
+        return self.lora_alpha / (math.sqrt(self.r) if self.use_rslora else self.r)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +117,17 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
-    """Everything that decides a training run besides its inputs."""
+    """Everything that decides a training run besides its inputs.
 
+    Attributes:
+        method: "lora"; "qlora", the same on a base in 4 bit, for exploring (MISSION B4; needs CUDA and
+            bitsandbytes); or "full", which is counted and judged but not trained yet.
+        lora: The adapter's shape; unused by "full".
+        training: How it is trained.
+        data: How examples become conversations.
+    """
+
+    method: str = DEFAULT_METHOD
     lora: LoraSettings = field(default_factory=LoraSettings)
     training: OptimisationSettings = field(default_factory=OptimisationSettings)
     data: DataSettings = field(default_factory=DataSettings)
@@ -116,13 +141,14 @@ class TrainingConfig:
         """
         faults: list[Fault] = []
         sections: dict[str, dict[str, Any]] = {}
-        for name in raw:
-            if name not in _RULES:
-                faults.append(unknown_key(name, name, list(_RULES)))
+        known = [_METHOD_KEY, *_RULES]
+        faults += [unknown_key(shown(name), shown(name), known) for name in raw if name not in known]
+        method = _read_method(raw.get(_METHOD_KEY, DEFAULT_METHOD), faults)
         for name, rules in _RULES.items():
             sections[name] = read_section(name, raw.get(name, {}), rules, faults)
         _couple_alpha(sections["lora"], faults)
         if faults:
+            faults = [with_advice(fault) for fault in faults]
             listed = "; ".join(f"{fault.where}: {fault.message}" for fault in faults)
             raise ConfigInvalid(
                 "training-config-invalid",
@@ -130,6 +156,7 @@ class TrainingConfig:
                 faults=faults,
             )
         return cls(
+            method=method,
             lora=LoraSettings(**sections["lora"]),
             training=OptimisationSettings(**sections["training"]),
             data=DataSettings(**sections["data"]),
@@ -139,9 +166,12 @@ class TrainingConfig:
         """Return all values, defaults included; ``from_json`` of it gives an equal configuration."""
         result = asdict(self)
         result["lora"]["target_modules"] = list(self.lora.target_modules)
+        result["lora"]["layers"] = layers_to_json(self.lora.layers)
         return result
 
 
+_METHOD_KEY = "method"
+_METHOD = choice(*METHODS)
 _RULES: Mapping[str, Mapping[str, Rule]] = {
     "lora": {
         "r": count(1, 1024),
@@ -150,6 +180,8 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         "target_modules": NAMES,
         "bias": choice("none"),
         "use_rslora": FLAG,
+        "use_dora": FLAG,
+        "layers": LAYERS,
     },
     "training": {
         "learning_rate": number(0, 1, low_open=True),
@@ -170,6 +202,15 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "data": {"system_prompt": optional(TEXT)},
 }
+
+
+def _read_method(value: Any, faults: list[Fault]) -> str:
+    try:
+        return str(_METHOD.read(value))
+    except ValueError:
+        message = f"is {shown(repr(value))}, must be {_METHOD.expected}"
+        faults.append(Fault(code="invalid-value", message=message, where=_METHOD_KEY))
+        return DEFAULT_METHOD
 
 
 def _couple_alpha(lora: dict[str, Any], faults: list[Fault]) -> None:

@@ -17,7 +17,7 @@ from training.engine.config import TrainingConfig
 from training.engine.data.jsonl import list_jsonl_files, read_examples
 from training.engine.device import choose_attention, choose_precision
 from training.engine.errors import DataInvalid
-from training.engine.lora_model import add_lora, load_base_model, load_tokenizer
+from training.engine.lora_model import add_lora, load_base_model, load_tokenizer, require_trainable
 from training.engine.progress import ProgressReporter
 from training.engine.training_loop import TrainingLoop
 
@@ -42,6 +42,7 @@ class TrainingResult:
         duration_seconds: The whole run.
         dtype: Of the base and of matrix products.
         device: "cpu" or "cuda".
+        method: "lora" or "qlora"; the latter is for exploring, so its record says it (MISSION B4).
     """
 
     final_loss: float
@@ -57,6 +58,7 @@ class TrainingResult:
     duration_seconds: float
     dtype: str
     device: str
+    method: str
 
     def to_values(self) -> dict[str, float | int | str | None]:
         """Return the result as JSON values."""
@@ -91,23 +93,29 @@ def run_training(
     Raises:
         DataInvalid: Unreadable lines, or no row left to train on (``no-rows-left``).
         ChatTemplateUnsuitable: The template cannot be trained with.
-        ConfigInvalid: ``target-modules-not-found``.
+        ConfigInvalid: ``target-modules-not-found``, ``layers-out-of-range``, ``method-not-supported``,
+            ``qlora-needs-cuda`` or ``qlora-needs-bitsandbytes``.
         BaseModelUnavailable: Base or tokenizer cannot be loaded.
         TrainingFailed: ``loss-not-finite``, ``lora-without-gradient``, ``saved-adapter-differs`` or
             ``adapter-not-trained``.
         FileExistsError: If ``output`` exists and is not empty.
     """
     begun = time.monotonic()
+    precision = choose_precision(config.training.dtype)
+    require_trainable(config.method, precision.device)
     report.progress(0.0, "reading the training data")
     tokenizer = load_tokenizer(base_model)
     rows, num_dropped = _read_rows(training_data, tokenizer, config, report)
     held_out, _ = _read_rows(holdout, tokenizer, config, report) if holdout else ([], 0)
-    precision = choose_precision(config.training.dtype)
     attention = choose_attention(precision, max(len(row.input_ids) for row in (*rows, *held_out)))
     with _own_random_state(precision.device, config.training.seed):
         report.progress(0.01, "loading the base model")
         base = load_base_model(
-            base_model, dtype=precision.dtype, attention=attention, device=precision.device
+            base_model,
+            dtype=precision.dtype,
+            attention=attention,
+            device=precision.device,
+            has_4bit_weights=config.method == "qlora",
         )
         model = add_lora(base, config.lora, base_model_name=base_model_name or base_model.name)
         loop = TrainingLoop(
@@ -136,6 +144,7 @@ def run_training(
         duration_seconds=time.monotonic() - begun,
         dtype=precision.dtype_name,
         device=precision.device.type,
+        method=config.method,
     )
 
 

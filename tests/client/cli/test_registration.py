@@ -120,3 +120,17 @@ def test_train_run_follows_and_pulls_the_adapter(fake: FakeServer, assay: Assay,
         "holdout": "h@1",
         "config": {"lora": {"r": 8}},
     }
+
+
+def test_train_run_takes_a_configuration_in_toml(fake: FakeServer, assay: Assay, tmp_path: Path) -> None:
+    fake.run_states = [{"id": "t1", "state": "queued"}]
+    config = tmp_path / "quick.toml"
+    config.write_text('method = "lora"\n[lora]\nlayers = {first = 10, last = 31}\n')
+    result = assay("train", "run", str(config), "--dataset", "a@1", "--no-wait")
+    assert result.exit_code == 0, result.output
+    assert fake.sent("POST", "/training-runs")[0].json == {
+        "name": "quick",
+        "base_model": "tiny",
+        "datasets": ["a@1"],
+        "config": {"method": "lora", "lora": {"layers": {"first": 10, "last": 31}}},
+    }

@@ -11,11 +11,14 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from tests.fixtures.models import random_llama
+from registry.artifacts.adapter_check import check_adapter
+from registry.artifacts.findings import Severity
+from tests.fixtures.models import build_random_llama, random_llama
 from tests.training.engine.reporters import RecordingReporter
 from tests.training.engine.tiny import ANSWERS
 from training.engine.config import TrainingConfig
-from training.engine.errors import ConfigInvalid, DataInvalid, TrainingFailed
+from training.engine.errors import ConfigInvalid, DataInvalid, MergeRefused, TrainingFailed
+from training.engine.merge.merger import run_merge
 from training.engine.trainer import TrainingResult, run_training
 
 
@@ -136,6 +139,77 @@ def test_unknown_target_module(tmp_path: Path) -> None:
             training_data=write_data(tmp_path / "train.jsonl"),
             holdout=None,
             config=config,
+            output=tmp_path / "adapter",
+            report=RecordingReporter(),
+        )
+
+
+def train_with(
+    tmp_path: Path, base: Path, lora: dict[str, Any], method: str = "lora", **training: Any
+) -> TrainingResult:
+    config = make_config(max_steps=3, **training).to_json()
+    return run_training(
+        base_model=base,
+        training_data=write_data(tmp_path / "train.jsonl"),
+        holdout=None,
+        config=TrainingConfig.from_json({**config, "method": method, "lora": lora}),
+        output=tmp_path / "adapter",
+        report=RecordingReporter(),
+        base_model_name="tiny",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lora", "layers"),
+    [
+        ({"r": 4, "layers": "last_two_thirds"}, [1, 2]),
+        ({"r": 4, "layers": {"first": 0, "last": 0}, "use_rslora": True}, [0]),
+        ({"r": 4}, None),
+    ],
+)
+def test_an_adapter_on_some_blocks_passes_intake_and_merge(
+    lora: dict[str, Any], layers: list[int] | None, tmp_path: Path
+) -> None:
+    base = build_random_llama(tmp_path / "base", num_layers=3)
+    assert train_with(tmp_path, base, lora).method == "lora"
+    config = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
+    assert config["layers_to_transform"] == layers
+    check = check_adapter(tmp_path / "adapter", base)
+    assert [item for item in check.findings if item.severity is not Severity.INFO] == []
+    merged = run_merge(
+        base_model=base, adapter=tmp_path / "adapter", output=tmp_path / "merged", report=RecordingReporter()
+    )
+    assert merged.num_touched_tensors == 7 * len(layers or range(3))
+    before, after = (load_file(folder / "model.safetensors") for folder in (base, tmp_path / "merged"))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert {int(name.split(".")[2]) for name in changed} == set(layers or range(3))
+
+
+def test_a_dora_adapter_is_trained_and_refused_by_the_merge(tmp_path: Path) -> None:
+    train_with(tmp_path, random_llama(), {"r": 4, "use_dora": True}, gradient_checkpointing=True)
+    saved = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
+    assert any("lora_magnitude_vector" in name for name in saved)
+    with pytest.raises(MergeRefused) as caught:
+        run_merge(
+            base_model=random_llama(),
+            adapter=tmp_path / "adapter",
+            output=tmp_path / "merged",
+            report=RecordingReporter(),
+        )
+    assert caught.value.code == "adapter-dora"
+
+
+@pytest.mark.parametrize("method", ["full", "qlora"])
+def test_a_method_that_cannot_be_carried_out_ends_before_anything_is_read(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigInvalid, match="Set method to lora"):
+        run_training(
+            base_model=tmp_path / "no-base",
+            training_data=tmp_path / "no-data",
+            holdout=None,
+            config=TrainingConfig(method=method),
             output=tmp_path / "adapter",
             report=RecordingReporter(),
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from registry.artifacts.digests import digest_json
 from tests.fixtures.evaluation import dataset_line, suite_definition
 from tests.fixtures.models import random_llama
 from workers.job.result import JobResult, read_result
@@ -75,6 +76,11 @@ def adapter(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     result = do(folder, "train", inputs, TRAINING)
     assert result.values["num_steps"] == 2
     assert set(result.values["timing"]) == {"duration_seconds", "tokens_per_second"}
+    assert result.values["method"] == "lora"
+    fingerprint = result.values["fingerprint"]
+    assert fingerprint["code_version"] == "train@1"
+    assert list(fingerprint["training_data"]) == ["tickets-train@1.jsonl"]
+    assert fingerprint["digest"] == digest_json({k: v for k, v in fingerprint.items() if k != "digest"})
     return folder / result.outputs["adapter"]
 
 

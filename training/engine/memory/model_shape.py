@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from registry.artifacts.findings import shown_list
 from training.engine.errors import ConfigInvalid, Fault
 
 ATTENTION_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj")
 FEED_FORWARD_MODULES = ("gate_proj", "up_proj", "down_proj")
+MAX_SIZE = 10**8
+"""Widths and numbers of rows above this are no model's."""
+MAX_LAYERS = 10_000
+MAX_EXPERTS = 100_000
 _UNSHAPED = "The memory of this architecture cannot be told from these keys alone."
 
 
@@ -86,12 +91,17 @@ class ModelShape:
         return tuple(shape for shape in shapes if shape.num_modules)
 
     @property
+    def num_linear_parameters(self) -> int:
+        """Parameters of the linear modules inside blocks: what quantisation shrinks."""
+        return sum(shape.num_parameters for shape in self.list_linear())
+
+    @property
     def num_parameters(self) -> int:
         """All parameters: embedding, output layer where it is not the embedding, blocks, norms, routers."""
         embeddings = self.vocab_size * self.hidden_size * (1 if self.has_tied_embeddings else 2)
         norms = (2 * self.num_layers + 1) * self.hidden_size
         routers = self.num_sparse_layers * self.num_experts * self.hidden_size
-        return embeddings + norms + routers + sum(shape.num_parameters for shape in self.list_linear())
+        return embeddings + norms + routers + self.num_linear_parameters
 
     def count_lora(self, rank: int, target_modules: Sequence[str], *, num_layers: int | None = None) -> int:
         """Return the trainable parameters of a LoRA.
@@ -108,7 +118,7 @@ class ModelShape:
         unknown = sorted(set(target_modules) - {shape.name for shape in shapes})
         if unknown:
             known = ", ".join(dict.fromkeys(shape.name for shape in shapes))
-            message = f"The model has no {', '.join(unknown)}; it has {known}."
+            message = f"The model has no {shown_list(unknown)}; it has {known}."
             raise ConfigInvalid("target-module-unknown", message)
         whole = sum(shape.count_lora(rank) for shape in shapes if shape.name in target_modules)
         return whole if num_layers is None else round(whole * num_layers / self.num_layers)
@@ -141,86 +151,120 @@ def read_model_shape(config: Mapping[str, Any]) -> ModelShape:
     Raises:
         ConfigInvalid: ``model-shape-unknown`` with every key that is missing or wrong.
     """
-    text = config.get("text_config")
-    source: Mapping[str, Any] = {**config, **text} if isinstance(text, Mapping) else config
-    faults: list[Fault] = []
-    hidden = _size(source, faults, "hidden_size", "n_embd", "d_model")
-    heads = _size(source, faults, "num_attention_heads", "n_head")
-    layers = _size(source, faults, "num_hidden_layers", "n_layer")
-    vocab = _size(source, faults, "vocab_size")
-    experts = _optional_size(source, "num_local_experts", "num_experts", "n_routed_experts")
-    expert_size = _optional_size(source, "moe_intermediate_size") or (
-        _optional_size(source, "intermediate_size") if experts else 0
-    )
-    num_dense = _count_dense_layers(source, layers) if experts else layers
-    intermediate = _optional_size(source, "intermediate_size", "n_inner", "ffn_dim")
+    source = text_part(config)
+    sizes = _Sizes(source)
+    hidden = sizes.need("hidden_size", "n_embd", "d_model")
+    heads = sizes.need("num_attention_heads", "n_head")
+    layers = sizes.need("num_hidden_layers", "n_layer", limit=MAX_LAYERS)
+    vocab = sizes.need("vocab_size")
+    experts = sizes.find("num_local_experts", "num_experts", "n_routed_experts", limit=MAX_EXPERTS)
+    intermediate = sizes.find("intermediate_size", "n_inner", "ffn_dim")
+    expert_size = sizes.find("moe_intermediate_size") or (intermediate if experts else 0)
+    num_dense = _count_dense_layers(source, sizes, layers) if experts else layers
     if not intermediate and num_dense:
-        faults.append(_missing("intermediate_size"))
-    if faults:
-        names = ", ".join(fault.where for fault in faults)
-        raise ConfigInvalid("model-shape-unknown", f"config.json lacks {names}. {_UNSHAPED}", faults=faults)
-    shared = _optional_size(source, "shared_expert_intermediate_size")
+        sizes.miss("intermediate_size")
+    head_size = sizes.find("head_dim") or hidden // heads
+    if not head_size and not sizes.has_faults:
+        sizes.miss("head_dim")
+    shared = sizes.find("shared_expert_intermediate_size")
     if experts and not shared:
-        shared = _optional_size(source, "n_shared_experts") * expert_size
+        shared = sizes.find("n_shared_experts", limit=MAX_EXPERTS) * expert_size
+    kv_heads = sizes.find("num_key_value_heads") or heads
+    num_active = sizes.find("num_experts_per_tok", limit=MAX_EXPERTS) if experts else 0
+    sizes.raise_faults()
     return ModelShape(
         num_layers=layers,
         hidden_size=hidden,
         num_heads=heads,
-        num_kv_heads=_optional_size(source, "num_key_value_heads") or heads,
-        head_size=_optional_size(source, "head_dim") or hidden // heads,
+        num_kv_heads=kv_heads,
+        head_size=head_size,
         intermediate_size=intermediate,
         vocab_size=vocab,
         has_tied_embeddings=_is_tied(source),
         has_attention_bias=_has_attention_bias(source),
         num_experts=experts,
-        num_active_experts=_optional_size(source, "num_experts_per_tok") if experts else 0,
+        num_active_experts=num_active,
         expert_size=expert_size,
         num_sparse_layers=layers - num_dense,
         shared_expert_size=shared,
     )
 
 
+def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the keys of the language model: those of ``text_config`` win where there is one."""
+    text = config.get("text_config")
+    return {**config, **text} if isinstance(text, Mapping) else config
+
+
+def model_type_of(config: Mapping[str, Any]) -> str:
+    """Return transformers' name of the language model's architecture; "" when none is stated."""
+    value = text_part(config).get("model_type")
+    return value if isinstance(value, str) else ""
+
+
+class _Sizes:
+    """Reads whole numbers out of a configuration and keeps what is wrong with them."""
+
+    def __init__(self, source: Mapping[str, Any]) -> None:
+        self._source = source
+        self._faults: dict[str, Fault] = {}
+
+    def find(self, *names: str, limit: int = MAX_SIZE) -> int:
+        """Return the first of the keys that is a whole number above 0; 0 when none is."""
+        for name in names:
+            value = self._source.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                if value <= limit:
+                    return value
+                message = f"is above {limit:,}"
+                self._faults[name] = Fault(code="model-key-too-large", message=message, where=name)
+        return 0
+
+    def need(self, *names: str, limit: int = MAX_SIZE) -> int:
+        """As ``find``; without one a fault is kept and 1 is returned."""
+        value = self.find(*names, limit=limit)
+        if not value and not self._faults.keys() & set(names):
+            self.miss(names[0])
+        return value or 1
+
+    def miss(self, name: str) -> None:
+        message = "is missing or no whole number above 0"
+        self._faults.setdefault(name, Fault(code="model-key-missing", message=message, where=name))
+
+    @property
+    def has_faults(self) -> bool:
+        return bool(self._faults)
+
+    def raise_faults(self) -> None:
+        if not self._faults:
+            return
+        names = ", ".join(self._faults)
+        message = f"config.json has no usable {names}. {_UNSHAPED}"
+        raise ConfigInvalid("model-shape-unknown", message, faults=tuple(self._faults.values()))
+
+
 def _is_tied(source: Mapping[str, Any]) -> bool:
     # transformers' own default is True; the Llama and Qwen families state it, Gemma leaves it out.
     value = source.get("tie_word_embeddings")
-    return value if isinstance(value, bool) else source.get("model_type") not in _UNTIED_BY_DEFAULT
+    return value if isinstance(value, bool) else model_type_of(source) not in _UNTIED_BY_DEFAULT
 
 
 def _has_attention_bias(source: Mapping[str, Any]) -> bool:
     value = source.get("attention_bias")
-    return value if isinstance(value, bool) else source.get("model_type") in _BIASED_BY_DEFAULT
+    return value if isinstance(value, bool) else model_type_of(source) in _BIASED_BY_DEFAULT
 
 
 _UNTIED_BY_DEFAULT = frozenset({"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 _BIASED_BY_DEFAULT = frozenset({"qwen2", "qwen2_moe"})
 
 
-def _count_dense_layers(source: Mapping[str, Any], layers: int) -> int:
+def _count_dense_layers(source: Mapping[str, Any], sizes: _Sizes, layers: int) -> int:
     """How many of the blocks have no experts (DeepSeek: the first ones; Qwen: listed, or every n-th)."""
-    first = _optional_size(source, "first_k_dense_replace")
+    first = min(sizes.find("first_k_dense_replace"), layers)
     listed = source.get("mlp_only_layers")
     dense = set(range(first)) | {
         index for index in (listed if isinstance(listed, list) else ()) if isinstance(index, int)
     }
-    step = _optional_size(source, "decoder_sparse_step") or 1
+    step = sizes.find("decoder_sparse_step") or 1
     dense |= {index for index in range(layers) if (index + 1) % step}
     return len({index for index in dense if 0 <= index < layers})
-
-
-def _size(source: Mapping[str, Any], faults: list[Fault], *names: str) -> int:
-    value = _optional_size(source, *names)
-    if not value:
-        faults.append(_missing(names[0]))
-    return value or 1
-
-
-def _optional_size(source: Mapping[str, Any], *names: str) -> int:
-    for name in names:
-        value = source.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return 0
-
-
-def _missing(name: str) -> Fault:
-    return Fault(code="model-key-missing", message="is missing or no whole number above 0", where=name)

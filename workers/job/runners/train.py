@@ -1,6 +1,7 @@
 """kind "train": a LoRA adapter trained on the base model, as the output `adapter`."""
 
 from training.engine.config import TrainingConfig
+from training.engine.fingerprint import take_fingerprint
 from training.engine.trainer import run_training
 from workers.job.comparison import with_timing
 from workers.job.events import EventWriter
@@ -14,17 +15,29 @@ def run(task: JobTask, report: EventWriter) -> RunnerResult:
     """Trains on the input `training_data`; `holdout`, where there is such an input, gives the held-out
     loss.
     """
-    config = dict(task.spec.config)
+    raw = dict(task.spec.config)
     # Serving compares the name in adapter_config.json with the name of the base that it serves.
-    base_model_name = config.pop("base_model_name", None)
+    base_model_name = raw.pop("base_model_name", None)
+    config = TrainingConfig.from_json(raw)
+    base_model, training_data = task.input("base_model"), task.input("training_data")
+    holdout = task.optional_input("holdout")
+    report.progress(0.0, "hashing the inputs")
+    fingerprint = take_fingerprint(
+        base_model=base_model,
+        training_data=training_data,
+        holdout=holdout,
+        config=config,
+        code_version=task.spec.code_version,
+    )
     result = run_training(
-        base_model=task.input("base_model"),
-        training_data=task.input("training_data"),
-        holdout=task.optional_input("holdout"),
-        config=TrainingConfig.from_json(config),
+        base_model=base_model,
+        training_data=training_data,
+        holdout=holdout,
+        config=config,
         base_model_name=base_model_name,
         output=task.outputs / OUTPUT,
         report=report,
     )
     values = with_timing(result.to_values(), "duration_seconds", "tokens_per_second")
+    values["fingerprint"] = fingerprint.to_json()
     return RunnerResult(values=values, outputs=(OUTPUT,))

@@ -37,7 +37,29 @@ def test_the_guides_lora_at_2048_tokens() -> None:
 
 
 def test_quantised_weights_take_half_a_byte() -> None:
-    assert lines_of(MemoryRequest(method="qlora"))["frozen_weights"] == 6_738_415_616 / 2
+    estimate = estimate_memory(shape_of(), MemoryRequest(method="qlora"))
+    assert estimate.lines[0].low_bytes == 6_738_415_616 / 2
+
+
+def test_at_most_embeddings_and_norms_stay_unquantised_and_scales_are_kept() -> None:
+    # By hand: 2 x 32000 x 4096 of embedding and output layer, 65 x 4096 of norms, 2 bytes each; 4.127 bits
+    # for the rest.
+    kept = 2 * 32_000 * 4096 + 65 * 4096
+    expected = 2 * kept + (6_738_415_616 - kept) * 4.127 / 8
+    assert lines_of(MemoryRequest(method="qlora"))["frozen_weights"] == pytest.approx(expected)
+
+
+def test_the_guides_buffers_hold_for_its_own_rows() -> None:
+    # One block anew and all logits: 2048 x (4096 x 34 + 32000 x 12) bytes = 1.07 GB, below 2-3 GB.
+    line = estimate_memory(shape_of(), MemoryRequest(method="lora")).lines[3]
+    assert (line.name, line.low_bytes, line.high_bytes) == ("buffers", 2e9, 3e9)
+
+
+def test_large_batches_outgrow_the_guides_buffers() -> None:
+    request = MemoryRequest(method="lora", batch_size=8, length_tokens=4096)
+    line = estimate_memory(shape_of(), request).lines[3]
+    assert line.low_bytes == 32_768 * 4096 * 34
+    assert line.high_bytes == 32_768 * (4096 * 34 + 32_000 * 12)
 
 
 def test_the_margin_is_for_full_fine_tuning_alone() -> None:
@@ -45,6 +67,13 @@ def test_the_margin_is_for_full_fine_tuning_alone() -> None:
     margin = lines.pop("margin")
     assert margin == pytest.approx(0.3 * sum(lines.values()))
     assert "margin" not in lines_of(MemoryRequest(method="lora"))
+
+
+def test_without_checkpointing_no_block_is_computed_anew() -> None:
+    request = MemoryRequest(method="lora", batch_size=8, length_tokens=4096, has_checkpointing=False)
+    lines = lines_of(request)
+    assert lines["buffers"] == 32_768 * 32_000 * 12
+    assert lines["activations"] == 32_768 * 4096 * 34 * 32
 
 
 def test_sharding_divides_what_data_parallelism_holds_on_each_card() -> None:

@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from training.engine.errors import ConfigInvalid
 from training.engine.memory.model_shape import ModelShape, read_model_shape
@@ -98,3 +100,49 @@ def test_an_unknown_target_module_is_refused() -> None:
     with pytest.raises(ConfigInvalid) as caught:
         shape_of().count_lora(8, ("q_proj", "W_pack"))
     assert caught.value.code == "target-module-unknown"
+
+
+def test_sizes_that_no_model_has_are_refused_at_once() -> None:
+    # A billion blocks would be counted one by one, and such a product does not fit a float.
+    with pytest.raises(ConfigInvalid) as caught:
+        shape_of(num_hidden_layers=10**9, hidden_size=10**200, num_experts=10**6, vocab_size=None)
+    assert {fault.where: fault.code for fault in caught.value.faults} == {
+        "hidden_size": "model-key-too-large",
+        "num_hidden_layers": "model-key-too-large",
+        "vocab_size": "model-key-missing",
+        "num_experts": "model-key-too-large",
+    }
+
+
+def test_more_heads_than_width_need_a_size_of_their_own() -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        shape_of(hidden_size=16)
+    assert [fault.where for fault in caught.value.faults] == ["head_dim"]
+
+
+KEYS = (
+    *("hidden_size", "num_attention_heads", "num_hidden_layers", "vocab_size", "intermediate_size"),
+    *("num_experts", "moe_intermediate_size", "n_shared_experts", "first_k_dense_replace", "head_dim"),
+    *("mlp_only_layers", "decoder_sparse_step", "num_key_value_heads", "model_type", "text_config"),
+    *("tie_word_embeddings", "attention_bias", "shared_expert_intermediate_size", "num_experts_per_tok"),
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.integers(0, 64),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers(-5, 50) | st.text(max_size=2), max_size=5),
+    st.dictionaries(st.sampled_from(KEYS), st.integers(0, 64), max_size=5),
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES))
+def test_any_configuration_is_counted_or_refused(changes: dict[str, Any]) -> None:
+    try:
+        shape = shape_of(**changes)
+    except ConfigInvalid as error:
+        assert error.faults
+    else:
+        assert 0 < float(shape.num_parameters) < float("inf")

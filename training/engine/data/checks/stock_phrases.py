@@ -28,6 +28,8 @@ _SAME_PHRASE_FRACTION = 0.75
 _PRUNE_PERIOD = 1000
 _MIN_DIFFERENT_ANSWERS = 5
 """Fewer answers that come again and again are labels, not a habit of beginning."""
+_FINAL_MARKS = "\u3002.!?~ "
+"""As they are after NFKC."""
 _UNIT = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _REMEDY = (
     "Take the phrase out of the answers, or forbid it in the prompt of the teacher and make them anew: the "
@@ -180,9 +182,11 @@ def list_openings(answer: str) -> list[str]:
 
 
 def list_closings(answer: str) -> list[str]:
-    """Return the last 3 to 6 words, or the last 4 to 8 characters."""
+    """Return the last 3 to 6 words, or the last 4 to 8 characters in front of the final mark."""
     tail = normalise(answer[-_EDGE_CHARACTERS:])
     if has_cjk(tail[-max(_CHARACTER_COUNTS) :]):
+        # With its mark a name of three characters would be a habit of ending.
+        tail = tail.rstrip(_FINAL_MARKS)
         return [tail[-n:] for n in _CHARACTER_COUNTS if len(tail) > n]
     words = _UNIT.findall(tail)
     return [" ".join(words[-n:]) for n in _WORD_COUNTS if len(words) > n]

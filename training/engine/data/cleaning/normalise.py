@@ -7,11 +7,13 @@ a model that was only shown ISO dates would have to read ``5 March 2024`` for th
 System messages stay, since the deployed prompt must be the trained one.
 
 Extraction tasks quote the input in JSON values, and a quote in another form is no quote. So where practically
-all dates, amounts and units of the answers are quotes, quoted values follow the input (``quoted_values``).
+all dates of the answers are quotes, quoted dates follow the input (``quoted_values``); the same holds for
+amounts and for units. Where answers have a form of their own, a quote among them is the inconsistency.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 from registry.artifacts.findings import shown
@@ -20,6 +22,8 @@ from training.engine.data.cleaning.normalising.amounts import YUAN_FORMS, unify_
 from training.engine.data.cleaning.normalising.dates import write_dates_as_iso
 from training.engine.data.cleaning.normalising.protected import mask_protected
 from training.engine.data.cleaning.normalising.punctuation import find_in_any_width, unify_punctuation
+from training.engine.data.cleaning.normalising.quoting import KINDS as QUOTED_KINDS
+from training.engine.data.cleaning.normalising.quoting import QuotingTally, find_own_kind
 from training.engine.data.cleaning.normalising.treated import Treated
 from training.engine.data.cleaning.normalising.units import unify_units
 from training.engine.data.cleaning.normalising.white_space import tidy_white_space
@@ -28,12 +32,10 @@ from training.engine.data.cleaning.step import Outcome, StepContext, StepKind
 from training.engine.data.examples import Example
 from training.engine.settings_rules import FLAG, choice, optional
 
+_MAX_REMEMBERED_CHARACTERS = 64
 # One part can make work for another, such as a space that only a folded blank shows.
 _MAX_ROUNDS = 5
 _MAX_SHOWN_FLAGS = 3
-
-# A part of all values that could be changed: from here on the dataset's answers quote, they do not normalise.
-_QUOTING_FRACTION = 0.9
 
 Part = tuple[str, Callable[[str], Treated]]
 
@@ -63,18 +65,25 @@ class _Normalise:
         parts = _make_parts(parameters)
         self._input_parts = _for_target(parts, parameters, "input")
         self._answer_parts = _for_target(parts, parameters, "answer")
-        self._quoted_values: str = parameters["quoted_values"]
+        self._only_answer_parts = tuple(part for part in self._answer_parts if part not in self._input_parts)
+        self._quoting = QuotingTally(parameters["quoted_values"])
         self._num_changeable = self._num_quoted = self._num_quotes_lost = 0
 
     def observe(self, example: Example) -> None:
-        """Learn whether answers quote dates and amounts as the input has them."""
-        only_answers = tuple(part for part in self._answer_parts if part not in self._input_parts)
-        if not only_answers or not is_json_container(example.answer or ""):
+        """Learn whether answers quote dates, amounts and units as the input has them."""
+        if not self._only_answer_parts or not is_json_container(example.answer or ""):
             return
         for value in string_values(example.answer or ""):
-            if normalise_prose(value, only_answers, _Notes()) != value:
+            is_quote = value in example.input_text
+            kinds = self._find_kinds(value)
+            if kinds:
                 self._num_changeable += 1
-                self._num_quoted += value in example.input_text
+                self._num_quoted += is_quote
+                self._quoting.add(kinds, is_quote=is_quote)
+            elif not is_quote:
+                # Written in the form that is wanted, and not copied: this answer does not quote.
+                own = find_own_kind(normalise_prose(value, self._answer_parts, _Notes()))
+                self._quoting.add(own, is_quote=False)
 
     def apply(self, example: Example) -> Outcome:
         notes = _Notes()
@@ -98,14 +107,15 @@ class _Normalise:
         return {
             "num_values_to_change": self._num_changeable,
             "num_of_these_quoted_from_input": self._num_quoted,
-            "keeps_quoted_values": self._keeps_quotes(),
+            "keeps_quoted_values": self._quoting.to_json(),
             "num_quotes_lost": self._num_quotes_lost,
         }
 
-    def _keeps_quotes(self) -> bool:
-        if self._quoted_values != "auto":
-            return self._quoted_values == "keep"
-        return self._num_quoted >= _QUOTING_FRACTION * self._num_changeable
+    def _find_kinds(self, value: str) -> tuple[str, ...]:
+        """Return what of dates, amounts and units would change in a value of an answer."""
+        notes = _Notes()
+        normalise_prose(value, self._only_answer_parts, notes)
+        return tuple(kind for kind in QUOTED_KINDS if kind in notes.reasons)
 
     def _treat_answer(self, text: str, old_input: str, new_input: str, notes: _Notes) -> str:
         if not self._answer_parts or not is_json_container(text):
@@ -113,7 +123,8 @@ class _Normalise:
 
         def treat(value: str) -> str:
             is_quote = value in old_input
-            if is_quote and self._keeps_quotes() and (quote := self._follow_input(value, new_input, notes)):
+            keeps = is_quote and self._quoting.keeps(self._find_kinds(value))
+            if keeps and (quote := self._follow_input(value, new_input, notes)):
                 return quote
             new = normalise_prose(value, self._answer_parts, notes)
             self._num_quotes_lost += is_quote and new not in new_input
@@ -149,30 +160,43 @@ def normalise_text(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
 
 def normalise_prose(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
     """Return prose after all parts, applied until nothing changes any more."""
-    treated = text
-    done: dict[str, None] = {}
+    settle = _settle_remembered if len(text) <= _MAX_REMEMBERED_CHARACTERS else _settle
+    settled = settle(text, parts)
+    notes.add(settled.flags)
+    notes.reasons.update(dict.fromkeys(settled.reasons))
+    return settled.text
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What became of a text, what changed it, and what a person should look at."""
+
+    text: str
+    reasons: tuple[str, ...]
+    flags: tuple[tuple[str, str], ...]
+
+
+def _settle(text: str, parts: tuple[Part, ...]) -> _Settled:
+    treated, masked = text, mask_protected(text)
+    reasons: dict[str, None] = {}
+    flags: dict[tuple[str, str], None] = {}
     for _ in range(_MAX_ROUNDS):
         before = treated
         for reason, treat in parts:
-            treated = _treat_unprotected(treated, reason, treat, done, notes)
+            result = treat(masked.text)
+            flags.update(dict.fromkeys(result.flags))
+            if result.text != masked.text:
+                reasons[reason] = None
+                treated = masked.unmask(result.text)
+                masked = mask_protected(treated)
         if treated == before:
-            notes.reasons.update(done)
-            return treated
+            return _Settled(treated, tuple(reasons), tuple(flags))
     # Rules that never agree on a text leave it alone, so that a second run cannot differ from the first.
-    notes.reasons["unsettled"] = None
-    return text
+    return _Settled(text, ("unsettled",), tuple(flags))
 
 
-def _treat_unprotected(
-    text: str, reason: str, treat: Callable[[str], Treated], done: dict[str, None], notes: _Notes
-) -> str:
-    masked = mask_protected(text)
-    treated = treat(masked.text)
-    notes.add(treated.flags)
-    if treated.text == masked.text:
-        return text
-    done[reason] = None
-    return masked.unmask(treated.text)
+# Labels come again in every other row.
+_settle_remembered = lru_cache(maxsize=20_000)(_settle)
 
 
 def _for_target(parts: tuple[Part, ...], parameters: Mapping[str, Any], target: str) -> tuple[Part, ...]:

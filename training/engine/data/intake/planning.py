@@ -168,20 +168,13 @@ def _take_sample(opened: OpenedFile, num_rows: int) -> Sample:
 
 
 def check_plan(plan: FilePlan, settings: IntakeSettings) -> None:
-    """Refuse a file whose shape is not sure or that lacks a stated column.
+    """Refuse a file that lacks a stated column or whose shape is not sure.
 
     Raises:
-        FileRefused: ``shape-unsure``, ``no-readable-row`` or ``column-missing``.
+        FileRefused: ``column-missing``, ``shape-unsure`` or ``no-readable-row``.
     """
-    choice = plan.choice
-    if choice.confidence == "unsure":
-        raise FileRefused("shape-unsure", choice.reason, remedy=make_remedy(choice))
-    if choice.confidence == "none" and plan.num_sampled == MAX_SAMPLED_RECORDS:
-        message = (
-            f"none of the first {MAX_SAMPLED_RECORDS} records can be read; the first: {plan.first_fault}"
-        )
-        raise FileRefused("no-readable-row", message)
-    columns = plan.opened.columns
+    choice, columns = plan.choice, plan.opened.columns
+    # First, because a misspelt column also leaves the shape open, and its name is the better remedy.
     missing = [] if columns is None else find_missing_columns(columns, settings)
     if missing:
         near = [name for item in missing for name in difflib.get_close_matches(item, columns or (), n=1)]
@@ -191,6 +184,13 @@ def check_plan(plan: FilePlan, settings: IntakeSettings) -> None:
             else f"Its columns are {shown_list(columns or (), limit=12)}."
         )
         raise FileRefused("column-missing", f"has no column {shown_list(missing)}", remedy=remedy)
+    if choice.confidence == "unsure":
+        raise FileRefused("shape-unsure", choice.reason, remedy=make_remedy(choice))
+    if choice.confidence == "none" and plan.num_sampled == MAX_SAMPLED_RECORDS:
+        message = (
+            f"none of the first {MAX_SAMPLED_RECORDS} records can be read; the first: {plan.first_fault}"
+        )
+        raise FileRefused("no-readable-row", message)
 
 
 def find_missing_columns(columns: Sequence[str], settings: IntakeSettings) -> list[str]:

@@ -105,7 +105,7 @@ class AnswerReport:
                     code="memorisable-answer",
                     severity=Severity.WARNING,
                     message=f"{self.num_memorisable} evaluation answers of at least {MIN_MEMORISABLE_WORDS} "
-                    "words are training answers word for word: a model that learned them by heart gets them right.",
+                    "words are training answers word for word: learned by heart, they are right.",
                     remedy="Take these examples out of the evaluation set or the training data.",
                     num_examples=self.num_memorisable,
                     example_ids=tuple(item.example_id for item in self.memorisable[:MAX_LISTED_IDS]),

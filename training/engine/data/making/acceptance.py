@@ -71,7 +71,8 @@ class CheckedAnswer:
         text: The answer: stripped, and JSON in its one form; the raw output when it was refused.
         fields: Leaves of a JSON answer (see ``flatten_fields``); empty for free text.
         reasons: Why it was refused, every reason: ``empty``, ``unfinished``, ``template-residue``,
-            ``unstorable-text``, ``refusal``, ``not-json``, ``schema-invalid``; empty when it is acceptable.
+            ``unstorable-text``, ``refusal``, ``not-json``, ``schema-invalid``, or alone the fault of an
+            output that was never made; empty when it is acceptable.
         detail: For people: what the parser or the schema said.
     """
 
@@ -84,7 +85,7 @@ class CheckedAnswer:
 def check_answer(output: Generated, rules: AnswerRules) -> CheckedAnswer:
     """Check one output against the rules of its task."""
     reasons = find_output_faults(output, rules)
-    if not rules.is_json or "empty" in reasons:
+    if not rules.is_json or output.fault or "empty" in reasons:
         text = output.text if reasons else output.text.strip()
         return CheckedAnswer(text=text, reasons=reasons)
     try:
@@ -101,6 +102,8 @@ def check_answer(output: Generated, rules: AnswerRules) -> CheckedAnswer:
 
 def find_output_faults(output: Generated, rules: AnswerRules) -> tuple[str, ...]:
     """Return what is wrong with an output before its content is looked at, as codes of ``CheckedAnswer``."""
+    if output.fault:
+        return (output.fault,)
     text = output.text
     has_content = bool(text.strip()) if rules.is_json else any(map(str.isalnum, text))
     # A JSON string may hold a fence; whether JSON is whole is the parser's to say.

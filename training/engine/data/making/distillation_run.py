@@ -300,7 +300,8 @@ class DistillationTally:
     def _add_example(self, item: DistilledInput) -> None:
         best = item.ranked[0]
         self._chosen[best.candidate.number] += 1
-        self._num_replaced += item.source.answer is not None
+        # A log's empty answer cell is no answer.
+        self._num_replaced += bool((item.source.answer or "").strip())
         if best.agreement is None:
             self._num_alone += 1
             return

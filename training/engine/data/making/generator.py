@@ -32,10 +32,12 @@ class Generated:
         text: What the model wrote, without its stop token; special tokens that it wrote in between should be
             spelled out, so that they are seen.
         is_complete: Whether the model ended by itself; False when it ran into ``max_tokens``.
+        fault: Why the model was not asked at all, kebab-case, such as ``prompt-too-long``; "" when it was.
     """
 
     text: str
     is_complete: bool = True
+    fault: str = ""
 
 
 class TextGenerator(Protocol):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.engine.data.cleaning.sensitive.step import SCREEN_SENSITIVE
 from training.engine.data.cleaning.sensitive.screening import mask_example, mask_strings
 from training.engine.data.cleaning.sensitive.settings import ScreenSettings
+from training.engine.data.cleaning.sensitive.step import SCREEN_SENSITIVE
 from training.engine.data.examples import Example
 from training.engine.data.recipe import StepRequest
 

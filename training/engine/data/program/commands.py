@@ -1,9 +1,7 @@
 """inspect, clean, split and mix: each is a preparation with another recipe. leakage compares ready sets."""
 
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,13 @@ from training.engine.data.preparation.overlap import compare_files
 from training.engine.data.preparation.run import CARD_FILE, REPORT_FILE, PreparationResult, run_preparation
 from training.engine.data.program.app import EXIT_FINDINGS, answers_errors, app
 from training.engine.data.program.display import Display, ProgressDisplay
-from training.engine.data.program.files import merge_options, name_sets, read_columns, read_recipe_file
+from training.engine.data.program.files import (
+    merge_options,
+    name_sets,
+    output_folder,
+    read_columns,
+    read_recipe_file,
+)
 from training.engine.data.program.results import show_preparation, show_understanding
 from training.engine.data.recipe import ROLES, Recipe
 from training.engine.errors import DataInvalid
@@ -97,7 +101,7 @@ def clean_command(
     """
     display = Display(as_json=as_json)
     raw = _read(recipe, column, role, seed)
-    with _whole_folder(out) as output:
+    with output_folder(out) as output:
         result = _prepare(
             display,
             raw,
@@ -132,7 +136,7 @@ def split_command(
     options = {"holdout_fraction": holdout, "stratify_by": stratify_by, "group_by": group_by}
     raw = merge_options({**_read(recipe, column, "train", seed), "clean": [], "mix": None}, split=options)
     raw["split"] = raw.get("split") or {}
-    with _whole_folder(out) as output:
+    with output_folder(out) as output:
         result = _prepare(display, raw, source, output, against=against)
     _end(display, result, output=out)
 
@@ -167,7 +171,7 @@ def mix_command(
     }
     raw = merge_options({**_read(recipe, column, "train", seed), "clean": [], "split": None}, mix=options)
     raw["mix"] = raw.get("mix") or {}
-    with _whole_folder(out) as output:
+    with output_folder(out) as output:
         result = _prepare(display, raw, source, output, general=general, unchanged=unchanged)
     _end(display, result, output=out)
 
@@ -240,23 +244,6 @@ def _prepare(
     )
     with tempfile.TemporaryDirectory(prefix="assay-data-") as scratch, ProgressDisplay(display) as progress:
         return run_preparation(inputs, recipe, output=output, scratch=Path(scratch), report=progress)
-
-
-@contextmanager
-def _whole_folder(target: Path) -> Iterator[Path]:
-    """Give a folder beside the target that takes its name at the end, or vanishes after a fault."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DataInvalid("target-not-empty", f"{target} exists and is not an empty folder; name another.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        yield partial
-        if target.exists():
-            target.rmdir()
-        partial.chmod(0o755)
-        partial.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _end(display: Display, result: PreparationResult, *, output: Path | None) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from training.engine.atomic_folder import atomic_folder
 from training.engine.errors import ConfigInvalid, DataInvalid
 
 MAX_RECIPE_BYTES = 1 << 20
@@ -83,3 +85,16 @@ def name_sets(paths: Sequence[Path]) -> dict[str, Path]:
             )
         named[name] = path
     return named
+
+
+@contextmanager
+def output_folder(target: Path) -> Iterator[Path]:
+    """Give a folder that takes the target's name at the end, or vanishes after a fault.
+
+    Raises:
+        DataInvalid: ``target-not-empty``.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DataInvalid("target-not-empty", f"{target} exists and is not an empty folder; name another.")
+    with atomic_folder(target) as partial:
+        yield partial

@@ -122,3 +122,8 @@ def test_memory_is_pruned_without_losing_the_frequent(run: Run, make: Make) -> N
     answers = [f"To answer this well: {prose(i)}" if i % 10 == 0 else prose(i) for i in range(3000)]
     found = run(KIND, make(*[("q", answer) for answer in answers]))
     assert [item.num_examples for item in found if item.code == "stock-opening"] == [300]
+
+
+def test_the_final_mark_is_no_part_of_a_chinese_closing() -> None:
+    assert list_closings("备件有现货，可以直接去找何师傅。")[0] == "找何师傅"
+    assert list_closings("备件有现货，可以直接去找何师傅")[0] == "找何师傅"

@@ -119,7 +119,7 @@ def test_extraction_answers_go_on_quoting_the_input() -> None:
     assert cleaned.facts == {
         "num_values_to_change": 10,
         "num_of_these_quoted_from_input": 10,
-        "keeps_quoted_values": True,
+        "keeps_quoted_values": {"date": True, "amount": True, "unit": True},
         "num_quotes_lost": 0,
     }
     # Where answers have dates of their own form, copies are the exceptions that must follow it.
@@ -128,6 +128,31 @@ def test_extraction_answers_go_on_quoting_the_input() -> None:
     assert cleaned.answers[0] == '{"when":"2024-03-01"}'
     assert cleaned.facts["num_quotes_lost"] == 5
     assert clean(KIND, mixed, quoted_values="keep").answers[:5] == [example.answer for example in mixed[:5]]
+
+
+@pytest.mark.parametrize(
+    ("own", "copied", "written"),
+    [
+        ("2024-03-09", "2024/3/1", "2024-03-01"),
+        ("1280.50元", "12,000 元", "12000元"),
+        ("2.4 kg", "10KG", "10 kg"),
+    ],
+)
+def test_a_copy_among_values_of_an_own_form_follows_that_form(own: str, copied: str, written: str) -> None:
+    examples = [make_example("tomorrow", json.dumps({"value": own}, ensure_ascii=False)) for _ in range(9)]
+    examples.append(make_example(f"it says {copied}", json.dumps({"value": copied}, ensure_ascii=False)))
+    cleaned = clean(KIND, examples)
+    assert json.loads(cleaned.answers[-1] or "") == {"value": written}
+
+
+def test_one_kind_may_be_quoted_and_another_not() -> None:
+    examples = [
+        make_example(f"{day} March 2024, 1,{day}00 元", f'{{"when":"2024-03-{day}","sum":"1,{day}00 元"}}')
+        for day in range(10, 20)
+    ]
+    cleaned = clean(KIND, examples)
+    assert cleaned.answers == [example.answer for example in examples]
+    assert cleaned.facts["keeps_quoted_values"] == {"date": False, "amount": True, "unit": True}
 
 
 @pytest.mark.parametrize(

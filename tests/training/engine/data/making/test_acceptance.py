@@ -96,6 +96,13 @@ def test_what_is_no_refusal(text: str) -> None:
     assert not is_refusal(text)
 
 
+@pytest.mark.parametrize("is_json", [False, True])
+def test_an_output_that_was_never_made_has_its_fault_alone(is_json: bool) -> None:
+    output = Generated("", is_complete=False, fault="prompt-too-long")
+    answer = check_answer(output, AnswerRules(is_json=is_json))
+    assert (answer.text, answer.reasons) == ("", ("prompt-too-long",))
+
+
 def test_residue_is_not_any_angle_bracket() -> None:
     assert has_template_residue("a <|user|> b")
     assert has_template_residue("[INST] x")

@@ -57,7 +57,9 @@ def answer(prompt: Prompt) -> str:
 
 def test_files_and_report(tmp_path: Path) -> None:
     configured = DistillationSettings(num_lowest_for_people=2, num_control_for_people=1, seed=3)
-    inputs = [ask(number, answer="old" if number > 2 else None) for number in range(5)]
+    # An empty answer, as of a log's empty cell, is none.
+    inputs = [ask(number, answer="old" if number > 2 else None if number else "") for number in range(5)]
+    inputs[1] = ask(1, answer=" ")
     result, unanswered = run(inputs, ScriptedGenerator(answer), tmp_path, configured)
     examples = list(iterate_examples(result.written.path))
     assert [(example.example_id, example.answer) for example in examples] == [

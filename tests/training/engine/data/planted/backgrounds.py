@@ -22,7 +22,7 @@ SEED = 5
 
 
 def compose(background: str, num_rows: int, *, seed: int = SEED, prefix: str = "b") -> list[Row]:
-    """Return rows in the shape of ready datasets: id, messages, tags, reference_source."""
+    """Return rows with id, messages and tags; neither system prompt nor maker of the reference."""
     task, language = background.split("-")
     draw = _Draw(language, random.Random(f"{background}/{seed}"))
     rows = draw.iterate_tickets() if task == "tickets" else draw.iterate_replies()
@@ -30,14 +30,11 @@ def compose(background: str, num_rows: int, *, seed: int = SEED, prefix: str = "
     for number in range(num_rows):
         question, answer = next(rows)
         messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
-        if task == "tickets":
-            messages.insert(0, {"role": "system", "content": FRAGMENTS[language]["system"]})
         composed.append(
             {
                 "id": f"{prefix}{number + 1:02d}",
                 "messages": messages,
                 "tags": {"channel": ("mail", "chat", "form")[number % 3]},
-                "reference_source": "person",
             }
         )
     return composed

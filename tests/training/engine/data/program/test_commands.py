@@ -72,7 +72,7 @@ def test_a_full_folder_is_not_written_into(raw: Path, tmp_path: Path) -> None:
     result = run("clean", str(raw), *COLUMNS, "--out", str(tmp_path / "out"))
     assert result.exit_code == 3
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
-    assert not list(tmp_path.glob(".out*"))
+    assert not list(tmp_path.glob(".partial-*"))
 
 
 def test_bad_rows_end_with_1_and_everything_is_written(raw: Path, tmp_path: Path) -> None:

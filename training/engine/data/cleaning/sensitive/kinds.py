@@ -56,8 +56,10 @@ class SensitiveSpan:
 
 
 def mask(text: str) -> str:
-    """Return what a report may show of a secret: the first two characters and the length."""
-    return f"{text[:2]}… ({len(text)} characters)"
+    """Return what a report may show of a secret: at most two characters, never more than a quarter of it, and
+    the length.
+    """
+    return f"{text[: min(2, len(text) // 4)]}… ({len(text)} characters)"
 
 
 def resolve_overlaps(spans: list[SensitiveSpan]) -> list[SensitiveSpan]:

@@ -45,6 +45,12 @@ def test_mask_shows_two_characters_and_the_length() -> None:
     assert mask("13912345678") == "13… (11 characters)"
 
 
+def test_mask_shows_at_most_a_quarter_of_short_values() -> None:
+    assert [mask(text) for text in ("王芳", "abc", "abcd", "abcdefgh")] == [
+        "… (2 characters)", "… (3 characters)", "a… (4 characters)", "ab… (8 characters)",
+    ]  # fmt: skip
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=60))
 def test_spans_are_in_order_and_apart(text: str) -> None:

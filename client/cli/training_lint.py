@@ -1,0 +1,31 @@
+"""`assay train lint`: a training configuration judged before the run, on files alone, without a server.
+
+The work is done by the training engine's own program, which the command becomes.
+"""
+
+import os
+from collections.abc import Callable
+
+import typer
+
+from client.cli.local_data import PROGRAM_NAME_VARIABLE
+from client.cli.programs import become_program
+
+LINT_MODULE = "training.engine.lint"
+_NEEDED_PACKAGES = ("training",)
+_NOT_INSTALLED = (
+    "training-tools-not-installed",
+    "The training tools are not installed here ({missing} missing). "
+    "Install them with: pip install 'assay-gate[worker]'.",
+)
+
+
+def add_lint_command(group: typer.Typer, *, become: Callable[..., None] = become_program) -> None:
+    """Add the command to `assay train`; options, --help included, go to the program behind it."""
+    pass_on = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+    @group.command("lint", context_settings=pass_on)
+    def lint(context: typer.Context) -> None:
+        """Judge a training configuration before the run, with its data, base model and card."""
+        os.environ[PROGRAM_NAME_VARIABLE] = "assay train lint"
+        become(LINT_MODULE, context.args, needed_packages=_NEEDED_PACKAGES, not_installed=_NOT_INSTALLED)
