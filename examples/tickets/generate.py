@@ -35,6 +35,8 @@ NUM_HOLDOUT = 120
 # Stricter than the gate's 0.85 (MISSION C3, C6), so that a set holds no two messages that are nearly one.
 MAX_SIMILARITY = 0.6
 # Rows by which the answers of the harmful set are moved against their messages: a misaligned cleaning script.
+# Greedy answers of the base model that ended within 110 tokens, right or wrong: see README.md.
+BASE_ORIGIN = {"kind": "distilled", "teacher": "SmolLM2-135M-Instruct"}
 HARMFUL_SHIFT = 7
 # Shares in twentieths.
 URGENCY_WEIGHTS = {"low": 4, "normal": 6, "high": 5, "critical": 5}
@@ -260,8 +262,8 @@ def build_canary() -> list[dict[str, Any]]:
 
 
 def build_general() -> list[dict[str, Any]]:
-    """General instruction lines for the mix against forgetting; answered by a language model, no system
-    prompt.
+    """General instruction lines for the mix against forgetting, without system prompt; answered by a language
+    model, some by the base itself.
     """
     return [
         {
@@ -269,6 +271,7 @@ def build_general() -> list[dict[str, Any]]:
             "messages": to_messages(row["prompt"], row["answer"]),
             "category": row["category"],
             **to_origin("model", "general"),
+            **({"origin": BASE_ORIGIN} if row.get("answered_by") == "base" else {}),
         }
         for number, row in enumerate(read_jsonl(HANDWRITTEN / "general.jsonl"), start=1)
     ]

@@ -24,7 +24,7 @@ NUM_LINES = {
     "ood": 120,
     "regression": 120,
     "canary": 50,
-    "general": 80,
+    "general": 100,
 }
 TICKET_SETS = ("train", "holdout", "ood")
 EVALUATION_SETS = ("holdout", "ood", "regression", "canary")

@@ -1,4 +1,4 @@
 """Versions of the code behind the training app's jobs; part of their cache key."""
 
-TRAIN = "train@1"
+TRAIN = "train@2"
 PREPARE = "prepare@1"
