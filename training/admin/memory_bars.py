@@ -116,8 +116,8 @@ def _list_ledgers(comparison: MemoryComparison) -> Iterator[tuple[str, MemoryEst
 
 
 def _choose_limit(comparison: MemoryComparison) -> float:
-    """The end of the scale in bytes: the largest card or adapter training; full fine-tuning decides where there
-    is nothing else.
+    """The end of the scale in bytes: the largest card or adapter training; where there is neither, full
+    fine-tuning.
     """
     totals = {method.method: method.estimate.high_bytes for method in comparison.methods}
     adapters = [total for method, total in totals.items() if method != "full"]

@@ -22,6 +22,24 @@ _SWITCHES: Final = {"on": True, "off": False}
 _DEFAULTS: Final = EstimateRequest().to_json()
 NAMES: Final = ("base_model", *_DEFAULTS)
 """Parameters of the address, named as in the API."""
+LABELS: Final = {
+    "base_model": "Base model",
+    "cards": "Cards",
+    "tokens": "Tokens per row",
+    "batch_size": "Batch",
+    "rank": "Rank of the LoRA",
+    "layers": "Adapted blocks",
+    "method": "Method",
+    "checkpointing": "Gradient checkpointing",
+    "short_moments": "Adam's moments in bf16",
+    "target_modules": "Adapted modules",
+}
+"""Of the fields, in the order in which they are shown."""
+_HELP: Final = {
+    "cards": "24GB, 80GB x 8: as on the label, 1 GB is 10^9 bytes",
+    "batch_size": "rows per forward pass; accumulation costs no memory",
+    "layers": "empty: all",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +55,9 @@ class Field:
 
 def texts_of_address(sent: QueryDict) -> dict[str, str]:
     """What stands in the fields: what was sent, else the defaults. A parameter that is given several times is
-    one list.
+    one list; what is left empty takes its default.
     """
-    return {name: ", ".join(sent.getlist(name)) if name in sent else _show(name) for name in NAMES}
+    return {name: ", ".join(sent.getlist(name)).strip() or _shown(_DEFAULTS.get(name)) for name in NAMES}
 
 
 def request_of_texts(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -73,28 +91,27 @@ def texts_of_run(run: TrainingRun) -> dict[str, str]:
 
 def build_fields(texts: Mapping[str, str], base_models: Sequence[BaseModel]) -> tuple[Field, ...]:
     """The fields in the order in which they are shown."""
-    models = [(row.name, f"{row.name} ({_short(row.num_parameters)})") for row in base_models[:MAX_OFFERED]]
+    models = [(row.name, f"{row.name} ({_short(row.num_parameters)})") for row in base_models]
     chosen = texts["base_model"]
     if chosen not in dict(models):
         models.insert(0, (chosen, chosen))
-    methods = [(ALL_METHODS, "all three"), *METHOD_NAMES.items()]
     switches = [("on", "on"), ("off", "off")]
-    return (
-        _choice(texts, "base_model", "Base model", models),
-        _box(texts, "cards", "Cards", "24GB, 80GB x 8: as on the label, 1 GB is 10^9 bytes"),
-        _box(texts, "tokens", "Tokens per row"),
-        _box(texts, "batch_size", "Batch", "rows per forward pass; accumulation costs no memory"),
-        _box(texts, "rank", "Rank of the LoRA"),
-        _box(texts, "layers", "Adapted blocks", "empty: all"),
-        _choice(texts, "method", "Method", methods),
-        _choice(texts, "checkpointing", "Gradient checkpointing", switches),
-        _choice(texts, "short_moments", "Adam's moments in bf16", switches),
-        _box(texts, "target_modules", "Adapted modules"),
+    offered = {
+        "base_model": models,
+        "method": [(ALL_METHODS, "all three"), *METHOD_NAMES.items()],
+        "checkpointing": switches,
+        "short_moments": switches,
+    }
+    return tuple(
+        Field(
+            name=name,
+            label=label,
+            value=texts[name],
+            help=_HELP.get(name, ""),
+            options=tuple((value, text, value == texts[name]) for value, text in offered.get(name, ())),
+        )
+        for name, label in LABELS.items()
     )
-
-
-def _show(name: str) -> str:
-    return _shown(_DEFAULTS.get(name))
 
 
 def _shown(value: Any) -> str:
@@ -124,12 +141,3 @@ def _short(num_parameters: int) -> str:
         if num_parameters >= size:
             return f"{num_parameters / size:.3g} {unit}"
     return str(num_parameters)
-
-
-def _box(texts: Mapping[str, str], name: str, label: str, help_text: str = "") -> Field:
-    return Field(name=name, label=label, value=texts[name], help=help_text)
-
-
-def _choice(texts: Mapping[str, str], name: str, label: str, offered: Sequence[tuple[str, str]]) -> Field:
-    options = tuple((value, text, value == texts[name]) for value, text in offered)
-    return Field(name=name, label=label, value=texts[name], options=options)

@@ -1,5 +1,6 @@
 """The page that estimates the memory of a training. Its address holds everything: a link shows it again."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -10,9 +11,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 
+from registry.errors import Fault
 from registry.selectors.base_models import list_base_models
 from training.admin.memory_bars import LEFT, RIGHT, WIDTH, draw_bars
-from training.admin.memory_form import build_fields, request_of_texts, texts_of_address, texts_of_run
+from training.admin.memory_form import (
+    LABELS,
+    MAX_OFFERED,
+    build_fields,
+    request_of_texts,
+    texts_of_address,
+    texts_of_run,
+)
 from training.engine.memory.comparison import MemoryComparison
 from training.engine.memory.wording import (
     METHOD_NAMES,
@@ -58,7 +67,7 @@ class MemoryPage:
         """The form, and the answer once a base model is chosen."""
         if not self.model_admin.has_view_permission(request):
             raise PermissionDenied
-        base_models = list(list_base_models().order_by("name"))
+        base_models = list(list_base_models().order_by("name")[:MAX_OFFERED])
         texts = texts_of_address(request.GET)
         is_asked = bool(texts["base_model"])
         if not is_asked and base_models:
@@ -77,8 +86,18 @@ class MemoryPage:
                 comparison = compare_memory(base_model=texts["base_model"], request=request_of_texts(texts))
                 context |= answer_context(comparison)
             except TrainingInvalid as error:
-                context["faults"], status = error.faults, 422
+                context["faults"], status = name_places(error.faults), 422
         return render(request, TEMPLATE, context, status=status)
+
+
+def name_places(faults: Iterable[Fault]) -> list[tuple[str, Fault]]:
+    """Each fault with its place in the words of the form; a place that is no field stays as it is."""
+    named = []
+    for fault in faults:
+        place = fault.where or ""
+        label = LABELS.get(place.split("/")[1], place) if place.startswith("/") else place
+        named.append((label, fault))
+    return named
 
 
 def answer_context(comparison: MemoryComparison) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def test_every_fault_of_the_body_at_once() -> None:
 
 
 def test_faults_of_the_request_and_of_the_configuration_at_once() -> None:
-    body = {"base_model": {"hidden_size": 10**30}, "target_modules": ["q_proj", "q_proj"]}
+    body: dict[str, Any] = {"base_model": {"hidden_size": 10**30}, "target_modules": ["q_proj", "q_proj"]}
     problem = assert_problem(ask(**body), 422, "memory-estimate-invalid")
     assert {fault["where"] for fault in problem["errors"]} == {
         "/target_modules",

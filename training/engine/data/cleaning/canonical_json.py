@@ -6,8 +6,9 @@ General instruction data is left alone, and so is a dataset in which only few an
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from registry.artifacts.findings import shown
@@ -23,6 +24,8 @@ MAX_PATHS = 200
 MAX_ORDERS_PER_PATH = 2000
 MAX_KEYS = 200
 """Objects whose keys are data (ids, dates) have endless orders; beyond these bounds none is learnt."""
+MAX_OBJECTS_PER_ANSWER = 2000
+"""Of one answer only so many are learnt from: each costs a search through the input."""
 MIN_AGREEMENT = 0.5
 """Part of the objects at one place that must have the commonest order before others are brought into it."""
 MIN_AGREEMENT_WHEN_QUOTED = 0.8
@@ -87,16 +90,10 @@ class _KeyOrders:
         self._num_quoted: Counter[Path] = Counter()
         self._unbounded: set[Path] = set()
 
-    def add(self, value: Any, input_text: str, path: Path = ()) -> None:
-        if len(path) > _MAX_DEPTH:
-            return
-        if isinstance(value, dict):
-            self._count(value, input_text, path)
-            for key, item in value.items():
-                self.add(item, input_text, (*path, key))
-        elif isinstance(value, list):
-            for item in value:
-                self.add(item, input_text, (*path, "[]"))
+    def add(self, value: Any, input_text: str) -> None:
+        """Count the objects of one answer, the first 2,000 of them."""
+        for path, item in islice(_iterate_objects(value), MAX_OBJECTS_PER_ANSWER):
+            self._count(item, input_text, path)
 
     def _count(self, value: dict[str, Any], input_text: str, path: Path) -> None:
         # One key alone has no order, but is one to know the place of.
@@ -113,6 +110,19 @@ class _KeyOrders:
         """Return what was learnt of each place, in the order in which the places came."""
         learnt = [_agree(path, orders, self._num_quoted[path]) for path, orders in self._orders.items()]
         return learnt + [_LearntOrder(path, (), None, None) for path in sorted(self._unbounded)]
+
+
+def _iterate_objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the objects of a parsed value, the outermost first, to the depth that is written."""
+    if len(path) > _MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        yield path, value
+        for key, item in value.items():
+            yield from _iterate_objects(item, (*path, key))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _iterate_objects(item, (*path, "[]"))
 
 
 def _is_quoted_in_order(values: Iterable[Any], text: str) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from training.engine.data.cleaning.json_answers import is_json_container, string_values
@@ -37,7 +38,11 @@ MIN_HAN_ALONE = 30
 """Letters' worth of Han, ten characters, from which a text without kana and Hangul is Chinese."""
 MIN_DOMINANT_FRACTION = 0.8
 MIN_TEXTS_TO_LEARN = 20
+ALL_TEXTS, SAMPLE_PERIOD = 5_000, 10
+"""Up to 5,000 texts all are learnt from, behind that every tenth: the detector is the slowest part of all."""
 _MAX_OWN_SHARE_OF_LATIN_TEXT = 0.1
+_MAX_VALUES = 2000
+"""Of a JSON answer: each value costs a search through the input."""
 _MIN_FUNCTION_WORDS = 2
 _WORDS = re.compile(r"[a-z\u00e0-\u00ff]+")
 # A run of names or a shell command is no English text; sentences hold words like these.
@@ -125,7 +130,8 @@ def guess_language(text: str, *, quoted: str = "") -> str:
 
 def _take_prose(text: str, quoted: str) -> str:
     if is_json_container(text):
-        values = (value for value in string_values(text) if value not in quoted)
+        read = islice(string_values(text), _MAX_VALUES)
+        values = (value for value in read if value not in quoted)
         return "\n".join(value for value in values if _weigh(value) >= MIN_LETTERS)
     masked = mask_protected(text)
     return masked.text.replace(masked.stand_in, " ")
@@ -173,9 +179,12 @@ class _Expectation:
         self.is_learnt = languages == AUTO
         self._given = frozenset() if languages is None or isinstance(languages, str) else frozenset(languages)
         self._counts: Counter[str] = Counter()
+        self._num_seen = 0
 
     def observe(self, text: str, *, quoted: str = "") -> None:
-        if self.is_learnt and (language := guess_language(text, quoted=quoted)):
+        self._num_seen += 1
+        is_looked_at = self._num_seen <= ALL_TEXTS or self._num_seen % SAMPLE_PERIOD == 0
+        if self.is_learnt and is_looked_at and (language := guess_language(text, quoted=quoted)):
             self._counts[language] += 1
 
     def languages(self) -> frozenset[str]:

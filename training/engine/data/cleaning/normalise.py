@@ -14,6 +14,7 @@ amounts and for units. Where answers have a form of their own, a quote among the
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import count, islice
 from typing import Any
 
 from registry.artifacts.findings import shown
@@ -33,6 +34,8 @@ from training.engine.data.examples import Example
 from training.engine.settings_rules import FLAG, choice, optional
 
 _MAX_REMEMBERED_CHARACTERS = 64
+_MAX_LOOKED_FOR = 2000
+"""Of one answer only so many values are looked for in the input: each costs a search through all of it."""
 # One part can make work for another, such as a space that only a folded blank shows.
 _MAX_ROUNDS = 5
 _MAX_SHOWN_FLAGS = 3
@@ -73,7 +76,7 @@ class _Normalise:
         """Learn whether answers quote dates, amounts and units as the input has them."""
         if not self._only_answer_parts or not is_json_container(example.answer or ""):
             return
-        for value in string_values(example.answer or ""):
+        for value in islice(string_values(example.answer or ""), _MAX_LOOKED_FOR):
             is_quote = value in example.input_text
             kinds = self._find_kinds(value)
             if kinds:
@@ -121,8 +124,10 @@ class _Normalise:
         if not self._answer_parts or not is_json_container(text):
             return normalise_text(text, self._answer_parts, notes)
 
+        numbers = count()
+
         def treat(value: str) -> str:
-            is_quote = value in old_input
+            is_quote = next(numbers) < _MAX_LOOKED_FOR and value in old_input
             keeps = is_quote and self._quoting.keeps(self._find_kinds(value))
             if keeps and (quote := self._follow_input(value, new_input, notes)):
                 return quote

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.engine.data.cleaning.sensitive.screening import mask_example, mask_strings
+from training.engine.data.cleaning.sensitive.screening import mask_example, mask_text
 from training.engine.data.cleaning.sensitive.settings import ScreenSettings
 from training.engine.data.cleaning.sensitive.step import SCREEN_SENSITIVE
 from training.engine.data.examples import Example
@@ -28,5 +28,22 @@ class ReportMask:
         return example if self._settings is None else mask_example(example, self._settings)
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value as reports may show it."""
-        return value if self._settings is None else mask_strings(value, self._settings)
+        """Return a JSON value as reports may show it, keys of objects included: a histogram counts values by
+        their text. Counts of keys that look the same afterwards are added.
+        """
+        return value if self._settings is None else _mask(value, self._settings)
+
+
+def _mask(value: Any, settings: ScreenSettings) -> Any:
+    if isinstance(value, str):
+        return mask_text(value, settings)
+    if isinstance(value, list | tuple):
+        return [_mask(item, settings) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    masked: dict[str, Any] = {}
+    for key, item in value.items():
+        name, shown = mask_text(str(key), settings), _mask(item, settings)
+        present = masked.get(name)
+        masked[name] = present + shown if isinstance(present, int) and isinstance(shown, int) else shown
+    return masked

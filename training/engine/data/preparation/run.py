@@ -116,8 +116,11 @@ def run_preparation(
         "steps": [step.to_json() for step in steps],
         "split": division.split,
         "mix": division.mix,
-        "sets": {role: _describe(written, judged.cards[role]) for role, written in division.sets.items()},
-        "findings": judged.findings,
+        "sets": {
+            role: _describe(written, mask.value(judged.cards[role]))
+            for role, written in division.sets.items()
+        },
+        "findings": mask.value(judged.findings),
         "leakage": judged.leakage,
     }
     (output / CARD_FILE).write_text(write_card(document), encoding="utf-8")

@@ -30,6 +30,16 @@ def test_only_the_first_fields_count() -> None:
     assert len(numbered) == 8
 
 
+def test_rows_without_words_are_told_the_most_frequent_value() -> None:
+    association = LabelAssociation()
+    labels = [association.number_labels({"kind": value}) for value in ("a", "a", "b", "a")]
+    presence = make_presence([[1], [1, 2], [], []])
+    association.judge_and_learn(presence, labels, 0)
+    told, guessed = association.judge_and_learn(presence, labels, 0)
+    # Row 3 has no words and label b, row 4 none and label a: without words the guess is a for both.
+    assert told[2:, MAX_SHIFT].tolist() == guessed[2:, MAX_SHIFT].tolist() == [0.0, 1.0]
+
+
 def test_presence() -> None:
     presence = make_presence([[1, 3, 1], []])
     assert presence.shape == (2, NUM_BUCKETS) and presence.sum() == 2 and presence[0, 3] == 1

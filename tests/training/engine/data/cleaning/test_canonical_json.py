@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.engine.data.cleaning.steps import clean, make_example
+from training.engine.data.cleaning import canonical_json
 from training.engine.data.cleaning.canonical_json import KIND, take_from_fence
 
 PLAIN = '{"type":"login","urgency":"high"}'
@@ -165,3 +166,11 @@ def test_values_stay_and_a_second_run_changes_nothing(values: list[Any]) -> None
     again, reasons = canonical(*(answer or "" for answer in answers))
     assert again == answers
     assert set(reasons) == {()}
+
+
+def test_of_one_answer_only_so_many_objects_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canonical_json, "MAX_OBJECTS_PER_ANSWER", 2)
+    usual, other = '{"a":1,"b":2}', '{"b":1,"a":2}'
+    answers, _ = canonical(f"[{usual},{usual},{other},{other},{other}]")
+    ordered = '{"a":2,"b":1}'
+    assert answers == [f"[{usual},{usual},{ordered},{ordered},{ordered}]"]

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.training.engine.data.cleaning.steps import clean, clean_one, make_example
-from training.engine.data.cleaning import language_detector
+from training.engine.data.cleaning import language, language_detector
 from training.engine.data.cleaning.language import KIND, guess_language, judge_language
 from training.engine.data.cleaning.language_detector import SCRIPT_OF, compare_languages, scripts_of
 from training.engine.errors import ConfigInvalid
@@ -165,3 +165,10 @@ def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigInvalid, match=r"assay-gate\[data\]"):
         compare_languages(ENGLISH, "latin", frozenset({"en"}))
     language_detector._load_detector.cache_clear()
+
+
+def test_behind_the_first_texts_every_tenth_is_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "ALL_TEXTS", 40)
+    cleaned = clean(KIND, [make_example(CHINESE, CHINESE)] * 100)
+    # The first 40, and numbers 50, 60, 70, 80, 90 and 100.
+    assert cleaned.facts["answers"]["learnt_from"] == {"zh": 46}

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.engine.data.cleaning.steps import clean, clean_one, make_example
+from training.engine.data.cleaning import normalise
 from training.engine.data.cleaning.json_answers import is_json_container
 from training.engine.data.cleaning.normalise import KIND
 
@@ -143,6 +144,15 @@ def test_a_copy_among_values_of_an_own_form_follows_that_form(own: str, copied: 
     examples.append(make_example(f"it says {copied}", json.dumps({"value": copied}, ensure_ascii=False)))
     cleaned = clean(KIND, examples)
     assert json.loads(cleaned.answers[-1] or "") == {"value": written}
+
+
+def test_of_one_answer_only_so_many_values_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalise, "_MAX_LOOKED_FOR", 2)
+    outcome = clean_one(
+        KIND, make_example("2024/3/1 2024/3/2 2024/3/3", '["2024/3/1","2024/3/2","2024/3/3"]')
+    )
+    assert outcome.example is not None
+    assert outcome.example.answer == '["2024/3/1","2024/3/2","2024-03-03"]'
 
 
 def test_one_kind_may_be_quoted_and_another_not() -> None:

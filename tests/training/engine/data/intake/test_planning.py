@@ -35,6 +35,9 @@ def test_missing_columns_name_the_near_ones(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question,answer,channel\nq,a,c\n")
     found = faults(tmp_path / "a.csv", tags=["chanel"], keep=["nothing"])
     assert found["a.csv"] == ("column-missing", "Did you mean channel?")
+    # Without its input column the shape is not sure either, but the name of the column says more.
+    found = faults(tmp_path / "a.csv", columns={"input": "quetsion", "answer": "answer"})
+    assert found["a.csv"] == ("column-missing", "Did you mean question?")
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:

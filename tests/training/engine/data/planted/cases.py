@@ -120,8 +120,8 @@ _NAMES = {
 
 
 def read_table() -> tuple[Case, ...]:
-    """Read manifest.json; a key that is not known is refused."""
-    table = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    """Read manifest.json; a key that is not known, or stands twice, is refused."""
+    table = json.loads(MANIFEST.read_text(encoding="utf-8"), object_pairs_hook=_unique)
     cases = [
         Case(name=name, **{_NAMES[key]: value for key, value in row.items()}) for name, row in table.items()
     ]
@@ -130,6 +130,13 @@ def read_table() -> tuple[Case, ...]:
         if unknown:
             raise ValueError(f"{case.name}: {unknown}")
     return tuple(cases)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError(f"a key stands twice in {[key for key, _ in pairs]}")
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +171,7 @@ def prepare(case: Case, folder: Path) -> Prepared:
         )
     except DataInvalid as error:
         codes = [error.code, *(fault.code for fault in error.faults)]
-        return Prepared(
-            observed={**NOTHING, "refused": codes}, material=material, report=None, output=output
-        )
+        return Prepared(observed={**NOTHING, "refused": codes}, material=material, report=None, output=output)
     return Prepared(
         observed=_observe(case, material, result, output),
         material=material,
@@ -244,7 +249,9 @@ def _list_done(steps: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
     """Yield what steps did short of dropping; reports name the first few examples of each reason."""
     for step in steps:
         kept = [item for item in step["shown"] if item["after"] is not None]
-        ended = Counter(reason for item in step["shown"] if item["after"] is None for reason in item["reasons"])
+        ended = Counter(
+            reason for item in step["shown"] if item["after"] is None for reason in item["reasons"]
+        )
         for reason, num in step["reasons"].items():
             ids = [item["example_id"] for item in kept if reason in item["reasons"]]
             if ids or num > ended[reason]:

@@ -36,7 +36,13 @@ class Material:
 
 
 def gather(
-    name: str, background: str, num_rows: int, *, change: str | None = None, seed: int = SEED, prefix: str = "b"
+    name: str,
+    background: str,
+    num_rows: int,
+    *,
+    change: str | None = None,
+    seed: int = SEED,
+    prefix: str = "b",
 ) -> Material:
     """Compose clean rows, change them where the fault is one of all rows, and put the planted lines in.
 

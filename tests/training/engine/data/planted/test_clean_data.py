@@ -15,7 +15,7 @@ from training.engine.progress import SilentReporter
 TICKETS = Path(__file__).parents[5] / "examples" / "tickets"
 
 
-@pytest.mark.parametrize(("seed", "num_rows"), [(21, 30), (22, 45), (23, 60), (24, 80)])
+@pytest.mark.parametrize(("seed", "num_rows"), [(21, 30), (22, 60)])
 @pytest.mark.parametrize("background", BACKGROUNDS)
 def test_nothing_is_found_in_clean_rows(background: str, seed: int, num_rows: int, tmp_path: Path) -> None:
     case = Case(

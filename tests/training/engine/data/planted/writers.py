@@ -58,6 +58,18 @@ def _planted_in(encoding: str) -> Writer:
     return write
 
 
+def _as_pairs(material: Material) -> str:
+    """Return lines of prompt and completion; planted ones are of that form already."""
+    lines = []
+    for line, is_planted in material.lines:
+        row = json.loads(line)
+        if not is_planted:
+            user, answer = (message["content"] for message in row["messages"])
+            row = {"id": row["id"], "prompt": user, "completion": answer}
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
 def _as_two_shapes(material: Material) -> str:
     rows = (json.loads(line) for line, _ in material.lines)
     return "".join(
@@ -119,6 +131,7 @@ WRITERS: Mapping[str, Writer] = {
     "misspelt-csv": _write("raw.csv", lambda material: _as_records(material, header="id,promt,completion")),
     "twice-named-csv": _write("raw.csv", lambda material: _as_records(material, header="id,prompt,prompt")),
     "cr-csv": _write("raw.csv", lambda material: _as_records(material).replace("\n", "\r")),
+    "pairs": _write("raw.jsonl", _as_pairs),
     "two-shapes": _write("raw.jsonl", _as_two_shapes),
     "cut-json": _write("raw.json", _as_cut_list),
     "cut-gzip": _write_cut_gzip,

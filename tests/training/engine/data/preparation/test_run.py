@@ -201,3 +201,14 @@ def test_answers_that_are_shifted_are_found_although_the_sets_are_shuffled(tmp_p
     [finding] = [item for item in result.report["findings"] if item["severity"] == "error"]
     assert finding["set"] == "raw"
     assert finding["code"].startswith("answers-")
+
+
+def test_an_address_in_a_tag_is_masked_in_the_card_and_its_counts_stay(tmp_path: Path) -> None:
+    secret = "t.okafor@parcelhub.io"
+    rows: list[Any] = [row(number, tags={"agent": "desk 4"}) for number in range(30)]
+    rows[3]["tags"] = {"agent": secret}
+    result = prepare(tmp_path, {}, write_rows(tmp_path / "raw.jsonl", rows))
+    tags = result.report["sets"]["train"]["card"]["tags"]["agent"]
+    assert tags == {"desk 4": result.sets["train"].num_examples - 1, "[EMAIL]": 1}
+    for name in ("report.json", "card.md", "understanding.json"):
+        assert secret not in (tmp_path / "prepared" / name).read_text(encoding="utf-8")
