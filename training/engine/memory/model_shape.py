@@ -91,6 +91,19 @@ class ModelShape:
         return tuple(shape for shape in shapes if shape.num_modules)
 
     @property
+    def block_inputs(self) -> float:
+        """Widths of the inputs of all linear modules that one token passes in a block, added up: the mean of
+        the blocks.
+        """
+        attention = 3 * self.hidden_size + self.num_heads * self.head_size
+        dense = 2 * self.hidden_size + self.intermediate_size
+        sparse = self.num_active_experts * (2 * self.hidden_size + self.expert_size)
+        if self.shared_expert_size:
+            sparse += 2 * self.hidden_size + self.shared_expert_size
+        num_dense = self.num_layers - self.num_sparse_layers
+        return attention + (dense * num_dense + sparse * self.num_sparse_layers) / self.num_layers
+
+    @property
     def num_linear_parameters(self) -> int:
         """Parameters of the linear modules inside blocks: what quantisation shrinks."""
         return sum(shape.num_parameters for shape in self.list_linear())

@@ -79,6 +79,23 @@ def test_layers_without_experts_are_dense() -> None:
     assert modules == 3 + 29 * 4 + 29
 
 
+def test_the_inputs_of_a_block() -> None:
+    # q, k, v, gate and up take the width, o the heads', down the inner width.
+    assert shape_of().block_inputs == 6 * 4096 + 11_008
+    assert shape_of(head_dim=256).block_inputs == 5 * 4096 + 8192 + 11_008
+    sparse = shape_of(
+        model_type="qwen2_moe",
+        num_experts=60,
+        num_experts_per_tok=4,
+        moe_intermediate_size=1408,
+        shared_expert_intermediate_size=5632,
+        mlp_only_layers=list(range(8)),
+    )
+    # 8 of the 32 blocks are dense; in the others a token passes 4 experts and the shared one.
+    dense, experts = 2 * 4096 + 11_008, 4 * (2 * 4096 + 1408) + 2 * 4096 + 5632
+    assert sparse.block_inputs == 4 * 4096 + dense / 4 + experts * 3 / 4
+
+
 def test_the_text_part_of_a_composed_model_counts() -> None:
     assert read_model_shape({"model_type": "llava", "text_config": LLAMA2_7B}) == shape_of()
 
