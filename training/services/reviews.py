@@ -2,7 +2,6 @@
 set (F4).
 """
 
-import hashlib
 import heapq
 import json
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from registry.services.artifacts import get_file_entry, open_blob
 from registry.services.audit import record_audit
 from registry.services.datasets import DATA_FILE, record_review
 from training.choices import ReviewState, ReviewVerdict
+from training.engine.data.reviewing import review_order
 from training.errors import ReviewerNeeded, TrainingConflict, TrainingInvalid, VerdictChanged
 from training.models import ReviewItem, ReviewTask
 from training.selectors.reviews import get_review_item, item_etag, review_summary
@@ -90,11 +90,9 @@ def choose_examples(version: DatasetVersion, *, seed: int, num_examples: int) ->
     taken: every subset is as likely as any other, and nothing but these three decides.
     """
     digest = version.artifact_id
-
-    def place(example: tuple[str, str]) -> bytes:
-        return hashlib.sha256(f"{seed}:{digest}:{example[0]}".encode()).digest()
-
-    return heapq.nsmallest(num_examples, iterate_lines(version), key=place)
+    return heapq.nsmallest(
+        num_examples, iterate_lines(version), key=lambda example: review_order(seed, digest, example[0])
+    )
 
 
 def iterate_lines(version: DatasetVersion) -> Iterator[tuple[str, str]]:

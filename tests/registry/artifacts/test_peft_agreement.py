@@ -4,14 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
+import transformers
 
 from registry.artifacts.adapter_check import check_adapter
 from tests.registry.artifacts.builders import write_json
-
-torch = pytest.importorskip("torch")
-peft = pytest.importorskip("peft")
-transformers = pytest.importorskip("transformers")
 
 
 def save_base(folder: Path, model: Any) -> Path:

@@ -57,12 +57,14 @@ def iterate_examples(path: Path) -> Iterator[Example]:
     # Not splitlines: U+2028 is allowed inside JSON strings.
     with path.open("rb") as file:
         for line in file:
-            row = json.loads(line)
-            messages = tuple(ChatMessage(item["role"], item["content"]) for item in row.pop("messages"))
-            example_id = row.pop("id")
-            yield Example(
-                example_id=example_id,
-                messages=messages,
-                is_general=row.get("role") == "general",
-                fields=row,
-            )
+            yield parse_line(line)
+
+
+def parse_line(line: bytes) -> Example:
+    """Return the example of one line that ``write_examples`` wrote."""
+    row = json.loads(line)
+    messages = tuple(ChatMessage(item["role"], item["content"]) for item in row.pop("messages"))
+    example_id = row.pop("id")
+    return Example(
+        example_id=example_id, messages=messages, is_general=row.get("role") == "general", fields=row
+    )

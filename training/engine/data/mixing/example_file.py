@@ -1,14 +1,13 @@
 """A file of examples as a sequence."""
 
-import json
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, overload
 
-from training.engine.data.example_files import iterate_examples
-from training.engine.data.examples import ChatMessage, Example
+from training.engine.data.example_files import iterate_examples, parse_line
+from training.engine.data.examples import Example
 
 
 class ExampleFile(Sequence[Example]):
@@ -49,8 +48,4 @@ class ExampleFile(Sequence[Example]):
         if not 0 <= place < len(self):
             raise IndexError(place)
         self._file.seek(self._offsets[place])
-        row = json.loads(self._file.readline())
-        messages = tuple(ChatMessage(item["role"], item["content"]) for item in row.pop("messages"))
-        return Example(
-            example_id=row.pop("id"), messages=messages, is_general=row.get("role") == "general", fields=row
-        )
+        return parse_line(self._file.readline())

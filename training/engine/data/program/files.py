@@ -1,18 +1,13 @@
 """Reading recipes and finding inputs that a command line names."""
 
-import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from training.engine.atomic_folder import atomic_folder
+from training.engine.config_files import read_config_object
 from training.engine.errors import ConfigInvalid, DataInvalid
-
-MAX_RECIPE_BYTES = 1 << 20
 
 
 def read_recipe_file(path: Path | None) -> dict[str, Any]:
@@ -24,21 +19,9 @@ def read_recipe_file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        if path.stat().st_size > MAX_RECIPE_BYTES:
-            raise ValueError(f"the file is larger than {MAX_RECIPE_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
-        match path.suffix.lower():
-            case ".toml":
-                content: Any = tomllib.loads(text)
-            case ".yaml" | ".yml":
-                content = yaml.safe_load(text)
-            case _:
-                content = json.loads(text)
-        if not isinstance(content, dict):
-            raise ValueError("its top level is no object")
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ConfigInvalid("recipe-unreadable", f"{path}: {error}") from error
-    return content
+        return read_config_object(path)
+    except ConfigInvalid as error:
+        raise ConfigInvalid("recipe-unreadable", error.message) from error
 
 
 def read_columns(pairs: Sequence[str]) -> dict[str, str]:
