@@ -1,7 +1,6 @@
 """`assay dataset`: register datasets, prepare them on the server, ask for reviews."""
 
 import json
-import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +13,10 @@ from client.cli.options import JsonOption, TimeoutOption
 from client.cli.run_results import end_run
 from client.cli.session import session_of
 from client.cli.uploading import DATASET_FILE, upload_files
+from client.configuration_file import read_configuration
 from client.errors import UsageError
 from client.reports.text import safe
 from client.run_models import Run
-from client.suite_folder import read_json_object
 
 dataset_app = typer.Typer(no_args_is_help=True, help="Prepare, register and review datasets.")
 _ON_FILES = "On files alone, without a server"
@@ -67,7 +66,9 @@ def prepare_command(
     ],
     recipe: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Recipe, JSON or TOML; all steps when not given."),
+        typer.Option(
+            exists=True, dir_okay=False, help="Recipe, JSON, TOML or YAML; all steps when not given."
+        ),
     ] = None,
     general: Annotated[
         str | None, typer.Option(help="Dataset version of general data (name@number), for a mix.")
@@ -85,7 +86,7 @@ def prepare_command(
 ) -> None:
     """Upload raw files and let the server clean, divide and document them: the sets become datasets."""
     session = session_of(context)
-    content = _read_recipe(recipe)
+    content = {} if recipe is None else read_configuration(recipe)
     with session.open_api() as api:
         artifact = upload_files(session, api, "raw_data", _list_files(source))
         raw = api.create_raw_data(name=name, artifact=artifact)
@@ -128,17 +129,6 @@ def start_review_command(
 
 
 add_local_commands(dataset_app, panel=_ON_FILES)
-
-
-def _read_recipe(path: Path | None) -> dict[str, object]:
-    if path is None:
-        return {}
-    if path.suffix.lower() != ".toml":
-        return dict(read_json_object(path))
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError("recipe-unreadable", f"{path}: {error}") from error
 
 
 def _list_files(source: Path) -> dict[str, Path]:

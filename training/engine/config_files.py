@@ -1,19 +1,15 @@
 """Reading a training configuration out of one file: JSON, TOML or YAML by its ending."""
 
-import re
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from registry.artifacts.configuration_text import SUFFIXES, YamlNotInstalled, parse_configuration
 from registry.artifacts.findings import shown
 from registry.artifacts.json_files import parse_json_object
 from training.engine.config import TrainingConfig
 from training.engine.errors import ConfigInvalid
 
 MAX_CONFIG_BYTES: Final = 1 << 20
-_YAML_SUFFIXES: Final = (".yaml", ".yml")
-_FLOAT: Final = re.compile(r"^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$")
-"""Numbers as YAML 1.2 has them. PyYAML follows YAML 1.1, in which ``2e-4`` is a text."""
 
 
 def read_training_config(path: Path) -> TrainingConfig:
@@ -47,45 +43,16 @@ def read_config_object(path: Path) -> dict[str, Any]:
 
 
 def _parse(text: str, suffix: str) -> Any:
-    if suffix == ".toml":
-        return tomllib.loads(text)
-    if suffix in _YAML_SUFFIXES:
-        return _parse_yaml(text)
-    return parse_json_object(text)
-
-
-def _parse_yaml(text: str) -> Any:
+    if suffix not in SUFFIXES:
+        return parse_json_object(text)
     try:
-        import yaml  # only installed with the data extra; JSON and TOML need nothing
-    except ImportError as error:
+        return parse_configuration(text, suffix)
+    except YamlNotInstalled as error:
         raise ConfigInvalid(
             "yaml-not-installed",
             "Reading YAML needs the package pyyaml: pip install pyyaml, or write the configuration as TOML "
             "or JSON.",
         ) from error
-
-    class Loader(yaml.SafeLoader):
-        """SafeLoader with the numbers of YAML 1.2 and without repeated keys."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            repeated = next((name for name in names if names.count(name) > 1), None)
-            if repeated is not None:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {shown(repeated)} is written twice", problem_mark=node.start_mark
-                )
-            return super().construct_mapping(node, deep)
-
-    # After YAML 1.1's own rules, so that whole numbers stay whole.
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
-    try:
-        return yaml.load(text, Loader)  # noqa: S506 (a SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ValueError(f"{error.problem}{place}") from error
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
 
 
 def _unreadable(path: Path, reason: str) -> ConfigInvalid:
