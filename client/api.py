@@ -12,6 +12,7 @@ from client.http import AssayHttp, QueryValue, read_json
 from client.json_fields import Fields
 from client.models import Artifact, BaseModel, DatasetVersion, Identity, Submission, Upload, UploadedBlob
 from client.run_models import Channel, Job, JobEvent, Manifest, Run
+from client.training_models import Comparison, Curve, TrainingRun, read_curves
 from registry.artifacts.manifest import ArtifactManifest
 
 JsonObject = Mapping[str, object]
@@ -109,21 +110,85 @@ class AssayApi:
         datasets: Sequence[str],
         holdout: str | None,
         config: JsonObject,
-    ) -> Run:
-        """Start a training run. ``holdout``: dataset for the held-out loss, or None."""
+        purpose: str = "training",
+        parent: str | None = None,
+        note: str = "",
+        allow_lint_errors: bool = False,
+    ) -> TrainingRun:
+        """Start a training run.
+
+        Args:
+            name: For people.
+            base_model: Name of a registered one.
+            datasets: "name@number" of training and general data.
+            holdout: Dataset for the held-out loss, or None.
+            config: Training configuration.
+            purpose: training, mini or preflight.
+            parent: Id of the run that this one repeats or changes, or None.
+            note: For people.
+            allow_lint_errors: Start even when the server's rules find errors.
+        """
         body: dict[str, object] = {
             "name": name,
             "base_model": base_model,
             "datasets": list(datasets),
             "config": config,
         }
-        if holdout is not None:
-            body["holdout"] = holdout
-        return Run.from_json(self.http.post_json("training-runs", body))
+        options: dict[str, object | None] = {
+            "holdout": holdout,
+            "purpose": purpose if purpose != "training" else None,
+            "parent": parent,
+            "note": note or None,
+            "allow_lint_errors": allow_lint_errors or None,
+        }
+        body |= {key: value for key, value in options.items() if value is not None}
+        return TrainingRun.from_json(self.http.post_json("training-runs", body))
 
-    def get_training_run(self, run_id: str) -> Run:
+    def get_training_run(self, run_id: str) -> TrainingRun:
         """Return a training run."""
-        return Run.from_json(self.http.get_json(f"training-runs/{_segment(run_id)}"))
+        return TrainingRun.from_json(self.http.get_json(f"training-runs/{_segment(run_id)}"))
+
+    def list_training_runs(
+        self, *, state: str | None, purpose: str | None, limit: int
+    ) -> tuple[TrainingRun, ...]:
+        """Return at most ``limit`` training runs, newest first."""
+        pages = self.http.iterate_pages("training-runs", {"state": state, "purpose": purpose})
+        return tuple(TrainingRun.from_json(item) for item in islice(pages, limit))
+
+    def vary_training_run(
+        self,
+        run_id: str,
+        *,
+        remedy: str,
+        general_dataset: str | None,
+        name: str | None,
+        note: str,
+        allow_lint_errors: bool,
+    ) -> TrainingRun:
+        """Start a variation of a training run. None leaves a choice to the server."""
+        options: dict[str, object | None] = {
+            "general_dataset": general_dataset,
+            "name": name,
+            "note": note or None,
+            "allow_lint_errors": allow_lint_errors or None,
+        }
+        body = {"remedy": remedy} | {key: value for key, value in options.items() if value is not None}
+        path = f"training-runs/{_segment(run_id)}/variations"
+        return TrainingRun.from_json(self.http.post_json(path, body))
+
+    def compare_training_run(self, run_id: str) -> tuple[JsonObject, Comparison]:
+        """Return the server's answer, and what it says of a run and its relatives."""
+        answer = self.http.get_json(f"training-runs/{_segment(run_id)}/comparison")
+        return Fields.of(answer, "comparison").source, Comparison.from_json(answer)
+
+    def get_training_curves(self, run_id: str) -> Mapping[str, Curve]:
+        """Return a run's curves by name."""
+        return read_curves(self.http.get_json(f"training-runs/{_segment(run_id)}/metrics"))
+
+    def get_training_documents(self, run_id: str) -> JsonObject:
+        """Return what a run reported, by name, such as "preflight"."""
+        answer = self.http.get_json(f"training-runs/{_segment(run_id)}/documents")
+        return Fields.of(answer, "documents").nested("results").source
 
     # Submissions
 

@@ -4,6 +4,10 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from config.verdict_source import register_verdict_source
+
+register_verdict_source()
+
 # Errors outside the API's views: problem documents below /api/, Django's pages elsewhere.
 handler400 = "registry.api.problems.bad_request_page"
 handler404 = "registry.api.problems.not_found_page"

@@ -41,3 +41,31 @@ class Verdict(TextChoices):
     PASSED = "passed"
     REJECTED = "rejected"
     INCONCLUSIVE = "inconclusive"
+
+
+class TriageState(TextChoices):
+    """Life of a triage. `sorted`: the rules have sorted the failures, and people confirm them."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SORTED = "sorted"
+    CLOSED = "closed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ACTIVE_TRIAGE_STATES: frozenset[str] = frozenset({TriageState.QUEUED, TriageState.RUNNING})
+
+TRIAGE_TRANSITIONS: Mapping[str, frozenset[str]] = {
+    TriageState.QUEUED: frozenset(
+        {TriageState.RUNNING, TriageState.SORTED, TriageState.FAILED, TriageState.CANCELLED}
+    ),
+    # A job that its worker lost waits again.
+    TriageState.RUNNING: frozenset(
+        {TriageState.QUEUED, TriageState.SORTED, TriageState.FAILED, TriageState.CANCELLED}
+    ),
+    TriageState.SORTED: frozenset({TriageState.CLOSED}),
+    TriageState.CLOSED: frozenset(),
+    TriageState.FAILED: frozenset(),
+    TriageState.CANCELLED: frozenset(),
+}

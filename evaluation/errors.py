@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 
 from evaluation.engine.errors import Fault as EngineFault
-from registry.errors import AssayError, ConflictError, Fault, NotFoundError, ValidationFailed
+from registry.errors import (
+    AssayError,
+    ConflictError,
+    Fault,
+    NotFoundError,
+    PreconditionFailed,
+    ValidationFailed,
+)
 
 
 class EvaluationNotFound(NotFoundError):
@@ -19,6 +26,8 @@ class EvaluationNotFound(NotFoundError):
         "run-not-found": "There is no evaluation run {run_id}.",
         "decision-not-found": "There is no decision {decision_id}.",
         "override-not-found": "There is no override {override_id}.",
+        "triage-not-found": "There is no triage {triage_id}.",
+        "triage-item-not-found": "Triage {triage_id} has no sample {position}.",
     }
 
 
@@ -57,11 +66,43 @@ class EvaluationConflict(ConflictError):
     }
 
 
+class TriageConflict(ConflictError):
+    """The triage is not in a state that allows what is asked."""
+
+    wordings = {
+        "triage-final": "The triage is {state!r} already; there is nothing left to cancel.",
+        "triage-not-sorted": "The triage is {state!r}; samples are confirmed while it is 'sorted'.",
+        "triage-unconfirmed": (
+            "{num_open} samples that failed or could not be judged are not confirmed; confirm them, or close"
+            " the triage with allow_unconfirmed: its verdict then stays preliminary."
+        ),
+    }
+
+
+class TriageItemChanged(PreconditionFailed):
+    """Somebody else has said what a sample lacks since the person looked at it."""
+
+    wordings = {
+        "triage-item-changed": (
+            "{person} said of sample {position} meanwhile: {kind} (its ETag is {etag}); look again."
+        ),
+    }
+
+
+class TriageRefused(ValidationFailed):
+    """A triage, or what is said of a sample, cannot be; every fault at once."""
+
+
 class PersonNeeded(AssayError):
-    """An override is a person's act; neither the system nor a token without a user may make it."""
+    """An override, or a word on a sample, is a person's act; neither the system nor a token without a user
+    may make it.
+    """
 
     default_status = 403
-    wordings = {"person-needed": "An override is asked for and confirmed by people; this actor is none."}
+    wordings = {
+        "person-needed": "An override is asked for and confirmed by people; this actor is none.",
+        "triage-person-needed": "What a sample lacks is confirmed by people; this actor is none.",
+    }
 
 
 class SubmissionInvalid(ValidationFailed):

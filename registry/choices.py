@@ -118,6 +118,7 @@ class JobKind(TextChoices):
     EVALUATE = "evaluate"
     TRAIN = "train"
     PREPARE = "prepare"
+    TRIAGE = "triage"
 
 
 class JobQueue(TextChoices):
@@ -133,6 +134,7 @@ QUEUE_OF_KIND: Mapping[str, str] = {
     JobKind.EVALUATE: JobQueue.ACCELERATOR,
     JobKind.TRAIN: JobQueue.ACCELERATOR,
     JobKind.PREPARE: JobQueue.CPU,
+    JobKind.TRIAGE: JobQueue.ACCELERATOR,
 }
 
 
@@ -172,6 +174,7 @@ class JobEventType(TextChoices):
     PROGRESS = "progress"
     LOG = "log"
     METRIC = "metric"
+    RECORD = "record"
     STATE = "state"
 
 

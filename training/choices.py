@@ -5,6 +5,34 @@ from collections.abc import Mapping
 from django.db.models import TextChoices
 
 
+class TrainingPurpose(TextChoices):
+    """What a run is for.
+
+    `preflight` ends after the checks that come before the first step (MISSION T1), `mini` after the minimal
+    reproducible experiment (MISSION D6); of both the verdict matters, not the weights.
+    """
+
+    TRAINING = "training"
+    MINI = "mini"
+    PREFLIGHT = "preflight"
+
+
+class DocumentName(TextChoices):
+    """The documents of a run that pages and services know; a run may report others, which are kept."""
+
+    PREFLIGHT = "preflight"
+    NOT_FINITE = "not_finite"
+    MINI = "mini"
+
+
+class FindingSeverity(TextChoices):
+    """How much a finding of the monitor weighs."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
 class TrainingRunState(TextChoices):
     """Life of a training run; follows its job."""
 
@@ -94,3 +122,63 @@ class ReviewVerdict(TextChoices):
     GOOD = "good"
     BAD = "bad"
     FIX = "fix"
+
+
+class HandbookLanguage(TextChoices):
+    """Languages of the handbook's texts."""
+
+    EN = "en", "English"
+    ZH = "zh", "中文"
+
+
+class SymptomOrigin(TextChoices):
+    """Where a row of the handbook comes from: the files of this version, or the people of this server."""
+
+    SHIPPED = "shipped"
+    OWN = "own"
+
+
+class IncidentState(TextChoices):
+    """Life of an incident. A dismissed one turned out to be none."""
+
+    OPEN = "open"
+    BEING_INVESTIGATED = "being-investigated"
+    RESOLVED = "resolved"
+    DISMISSED = "dismissed"
+
+
+UNCLOSED_INCIDENT_STATES: frozenset[str] = frozenset({IncidentState.OPEN, IncidentState.BEING_INVESTIGATED})
+
+INCIDENT_TRANSITIONS: Mapping[str, frozenset[str]] = {
+    IncidentState.OPEN: frozenset(
+        {IncidentState.BEING_INVESTIGATED, IncidentState.RESOLVED, IncidentState.DISMISSED}
+    ),
+    IncidentState.BEING_INVESTIGATED: frozenset({IncidentState.RESOLVED, IncidentState.DISMISSED}),
+    # What comes back is a new incident: that is how recurrences are counted (MISSION T6).
+    IncidentState.RESOLVED: frozenset(),
+    IncidentState.DISMISSED: frozenset(),
+}
+
+
+class IncidentOpener(TextChoices):
+    """Who opened an incident."""
+
+    DIAGNOSIS = "diagnosis"
+    PERSON = "person"
+
+
+class IncidentEntryKind(TextChoices):
+    """What an entry in an incident's log tells: what was found, done, changed or decided."""
+
+    FINDING = "finding"
+    STEP = "step"
+    STATE = "state"
+    EDIT = "edit"
+    CHECK = "check"
+
+
+class CheckAnswer(TextChoices):
+    """What a person answers when a symptom that recurs asks to become a check (MISSION T6)."""
+
+    MADE = "made", "A check was made"
+    DECLINED = "declined", "No check, for a reason"

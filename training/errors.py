@@ -13,6 +13,8 @@ class TrainingNotFound(NotFoundError):
         "preparation-without-report": "Data preparation {preparation_id} is {state!r}; it has no report.",
         "review-not-found": "There is no review {task_id}.",
         "review-item-not-found": "Review {task_id} has no example {position}.",
+        "handbook-row-not-found": "The handbook has no row {row!r}.{near}",
+        "incident-not-found": "There is no incident {number}.",
     }
 
 
@@ -30,7 +32,11 @@ class TrainingConflict(ConflictError):
             "{num_open} of {num_examples} examples have no verdict yet; give them one, or close the review"
             " with allow_open."
         ),
+        "mini-configuration-changed": "Somebody changed the mini configuration meanwhile; look again.",
         "review-changed": "A verdict was given while the review was being closed; look again and close it.",
+        "handbook-row-exists": "The handbook has a row {row!r} already.",
+        "handbook-row-not-shipped": "This version ships no row {row!r}; there is no text to go back to.",
+        "check-not-asked": "Nothing asks to make a check of incident {number}.",
     }
 
 
@@ -53,4 +59,23 @@ class ReviewerNeeded(AssayError):
     """A verdict is a person's; neither the system nor a token without a user may give it."""
 
     default_status = 403
-    wordings = {"reviewer-needed": "Verdicts are given by people; this actor is none."}
+    wordings = {
+        "reviewer-needed": "Verdicts are given by people; this actor is none.",
+        "incident-person-needed": "Incidents are closed and answered by people; this actor is none.",
+    }
+
+
+class HandbookRowChanged(PreconditionFailed):
+    """Somebody else edited the row since its reader looked at it."""
+
+    wordings = {"handbook-row-changed": "Somebody edited row {row!r} meanwhile; look again."}
+
+
+class IncidentChanged(PreconditionFailed):
+    """Somebody else changed the incident since its reader looked at it."""
+
+    wordings = {
+        "incident-changed": (
+            "Incident {number} was changed meanwhile: it is {state!r} (its ETag is {etag}); look again."
+        ),
+    }

@@ -22,11 +22,21 @@ class ChildProcess:
     over.
     """
 
-    def __init__(self, *, workdir: Path, log_path: Path, project_root: Path) -> None:
-        """Starts the child in a work folder; its output is appended to the log."""
+    def __init__(
+        self, *, workdir: Path, log_path: Path, project_root: Path, kept: Path | None = None
+    ) -> None:
+        """Starts the child in a work folder; its output is appended to the log.
+
+        Args:
+            workdir: The folder with spec.json.
+            log_path: The log.
+            project_root: Where the packages are.
+            kept: The folder that outlives attempts; None gives the child an empty one of its own.
+        """
+        options = [] if kept is None else ["--kept", str(kept)]
         with log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "workers.job", str(workdir), "--watch-stdin"],
+                [sys.executable, "-m", "workers.job", str(workdir), "--watch-stdin", *options],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

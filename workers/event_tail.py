@@ -9,11 +9,11 @@ from typing import Any
 
 from registry.choices import JobEventType
 from registry.services.jobs import JobEventRecord
+from workers.job.events import MAX_LINE_BYTES
 
 MAX_BYTES_PER_READ = 1024**2
-MAX_LINE_BYTES = 256 * 1024
 _LEVELS = frozenset({"info", "warning", "error"})
-_TYPES = frozenset({JobEventType.PROGRESS, JobEventType.LOG, JobEventType.METRIC})
+_TYPES = frozenset({JobEventType.PROGRESS, JobEventType.LOG, JobEventType.METRIC, JobEventType.RECORD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,8 @@ def _without_repeated_progress(events: list[JobEventRecord]) -> Iterator[JobEven
 
 def _parse(line: bytes) -> JobEventRecord:
     try:
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError("longer than a line may be")
         value = json.loads(line)
         return _from_json(value)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

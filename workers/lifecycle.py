@@ -18,7 +18,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from evaluation.services import pipeline
+from evaluation.services import pipeline, triages
 from registry.choices import FINAL_JOB_STATES, FailureClass
 from registry.errors import AssayError, StoreFull
 from registry.services.jobs import (
@@ -35,6 +35,7 @@ from registry.services.jobs import (
 )
 from training.services import preparations
 from training.services import runs as training_runs
+from workers import output_diagnosis
 from workers.child import ChildProcess
 from workers.event_tail import EventBatch, EventTail
 from workers.exits import classify_exit, count_oom_kills
@@ -42,7 +43,7 @@ from workers.heartbeat import heartbeats_of
 from workers.job.events import EVENTS_NAME
 from workers.job.result import JobFailure, JobResult
 from workers.outputs import OutputsMalformed, drop_outputs, store_output
-from workers.workdir import InputsMalformed, WorkFolder, prepare_work_folder
+from workers.workdir import InputsMalformed, WorkFolder, prepare_work_folder, remove_kept_folder
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -88,7 +89,10 @@ def run_job(*, job_id: UUID, worker: str, should_stop: Callable[[], bool]) -> st
         logger.warning("Job %s was given to another attempt; this one is dropped.", job_id)
         return None
     if state in FINAL_JOB_STATES:
+        remove_kept_folder(root=Path(settings.WORK_ROOT), job_id=job_id)
         pipeline.on_job_finished(job_id=job_id)
+        output_diagnosis.on_job_finished(job_id=job_id)
+        triages.on_job_finished(job_id=job_id)
         training_runs.on_job_finished(job_id=job_id)
         preparations.on_job_finished(job_id=job_id)
     return state
@@ -145,7 +149,10 @@ class _Attempt:
         num_oom_kills = count_oom_kills()
         tail = EventTail(folder.path / EVENTS_NAME)
         with ChildProcess(
-            workdir=folder.path, log_path=folder.child_log, project_root=settings.PROJECT_ROOT
+            workdir=folder.path,
+            log_path=folder.child_log,
+            project_root=settings.PROJECT_ROOT,
+            kept=folder.kept,
         ) as child:
             outcome = self._watch(child, tail)
         if outcome.stopped_for is StopReason.CLAIM_LOST:

@@ -11,13 +11,14 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 
-from evaluation.services import pipeline
+from evaluation.services import pipeline, triages
 from registry.selectors.jobs import list_active_job_ids
 from registry.services.actors import SYSTEM
 from registry.services.jobs import requeue_lapsed_jobs, resend_waiting_jobs
 from registry.services.uploads import expire_uploads
 from training.services import preparations
 from training.services import runs as training_runs
+from workers import output_diagnosis
 from workers.workdir import remove_old_work_folders
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ def _job_steps(turn: int) -> Mapping[str, Callable[[], object]]:
         "requeue lapsed jobs": _requeue_lapsed_jobs,
         "send waiting jobs": lambda: _send_waiting_jobs(is_first=turn == 0),
         "advance evaluation runs": pipeline.advance_all,
+        "reconcile triages": triages.reconcile_all,
         "reconcile training runs": training_runs.reconcile_all,
         "reconcile data preparations": preparations.reconcile_all,
     }
@@ -69,6 +71,7 @@ def _housekeeping_steps() -> Mapping[str, Callable[[], object]]:
     return {
         "expire uploads": lambda: expire_uploads(now=timezone.now(), actor=SYSTEM),
         "remove old work folders": _remove_work_folders,
+        "diagnose recent evaluations": output_diagnosis.diagnose_recent,
     }
 
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from registry.artifacts.paths import is_safe_path
 from registry.errors import AssayError
 from registry.services.artifacts import materialise_artifact, materialise_file
 from registry.services.jobs import ClaimedJob
-from workers.job.execution import OUTPUTS_NAME
+from workers.job.execution import KEPT_NAME, OUTPUTS_NAME
 from workers.job.spec import JobSpec, write_spec
 
 INPUTS_NAME = "inputs"
@@ -29,7 +30,7 @@ class WorkFolder:
     """Where one attempt's files are.
 
     Attributes:
-        path: The folder that `python -m workers.job` is given.
+        path: The folder that `python -m workers.job` is given; those of a job's attempts lie side by side.
     """
 
     path: Path
@@ -43,6 +44,11 @@ class WorkFolder:
     def outputs(self) -> Path:
         """Where the child puts its outputs."""
         return self.path / OUTPUTS_NAME
+
+    @property
+    def kept(self) -> Path:
+        """What outlives the attempts at the job on this machine, such as checkpoints."""
+        return self.path.parent / KEPT_NAME
 
 
 def prepare_work_folder(*, claim: ClaimedJob, root: Path, num_threads: int) -> WorkFolder:
@@ -74,9 +80,22 @@ def prepare_work_folder(*, claim: ClaimedJob, root: Path, num_threads: int) -> W
         inputs={name: f"{INPUTS_NAME}/{name}" for name in claim.inputs},
         config=claim.config,
         num_threads=num_threads,
+        hints=claim.hints,
     )
     write_spec(folder, spec)
-    return WorkFolder(path=folder)
+    laid_out = WorkFolder(path=folder)
+    laid_out.kept.mkdir(exist_ok=True)
+    return laid_out
+
+
+def remove_kept_folder(*, root: Path, job_id: UUID) -> None:
+    """Removes what attempts at a job left for the next one; there will be none.
+
+    Args:
+        root: Folder of all work folders.
+        job_id: A job in a final state.
+    """
+    shutil.rmtree(root / str(job_id) / KEPT_NAME, ignore_errors=True)
 
 
 def remove_old_work_folders(*, root: Path, ttl_seconds: float, keep: frozenset[str]) -> int:

@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from client import __version__
-from client.cli import account, channels, datasets, doctor, jobs, registration, stack, submissions, training
+from client.cli import (
+    account,
+    channels,
+    datasets,
+    doctor,
+    handbook,
+    incidents,
+    jobs,
+    registration,
+    stack,
+    submissions,
+    training,
+    triage,
+)
 from client.cli.console import make_streams_tolerant
 from client.cli.program import AssayGroup
 from client.cli.session import make_session
@@ -69,8 +82,11 @@ app.add_typer(datasets.dataset_app, name="dataset", rich_help_panel=_SET_UP)
 app.add_typer(registration.suite_app, name="suite", rich_help_panel=_SET_UP)
 app.add_typer(registration.baseline_app, name="baseline", rich_help_panel=_SET_UP)
 app.add_typer(training.train_app, name="train", rich_help_panel=_SET_UP)
+app.add_typer(triage.triage_app, name="triage", rich_help_panel=_SET_UP)
 
 app.add_typer(jobs.jobs_app, name="jobs", rich_help_panel=_LOOK)
+app.command(rich_help_panel=_LOOK)(handbook.handbook)
+app.add_typer(incidents.incident_app, name="incident", rich_help_panel=_LOOK)
 app.command(rich_help_panel=_LOOK)(doctor.doctor)
 # Options go to the stack itself, --help included.
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}

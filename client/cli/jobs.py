@@ -24,7 +24,7 @@ _LEVEL_STYLES = {"error": "red", "warning": "yellow"}
 def list_command(
     context: typer.Context,
     kind: Annotated[
-        str | None, typer.Option(help="Only this kind: check, merge, evaluate, train, prepare.")
+        str | None, typer.Option(help="Only this kind: check, merge, evaluate, train, prepare, triage.")
     ] = None,
     state: Annotated[
         str | None, typer.Option(help="Only this state: queued, running, succeeded, ...")

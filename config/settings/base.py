@@ -109,8 +109,17 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "VersionStateEnum": "registry.choices.VersionState",
         "RunStateEnum": "evaluation.choices.RunState",
         "VerdictEnum": "evaluation.choices.Verdict",
+        "TriageStateEnum": "evaluation.choices.TriageState",
         "ReviewStateEnum": "training.choices.ReviewState",
         "ReviewVerdictEnum": "training.choices.ReviewVerdict",
+        "TrainingPurposeEnum": "training.choices.TrainingPurpose",
+        "TrainingFindingSeverityEnum": "training.choices.FindingSeverity",
+        "IncidentStateEnum": "training.choices.IncidentState",
+        "IncidentOpenerEnum": "training.choices.IncidentOpener",
+        "IncidentEntryKindEnum": "training.choices.IncidentEntryKind",
+        "HandbookLanguageEnum": "training.choices.HandbookLanguage",
+        "SymptomOriginEnum": "training.choices.SymptomOrigin",
+        "CheckAnswerEnum": "training.choices.CheckAnswer",
     },
 }
 

@@ -1,5 +1,5 @@
 """Admin pages of the evaluation app."""
 
-from evaluation.admin import decisions, runs, suites
+from evaluation.admin import decisions, runs, suites, triages
 
-__all__ = ["decisions", "runs", "suites"]
+__all__ = ["decisions", "runs", "suites", "triages"]

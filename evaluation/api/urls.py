@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluation.api import decisions, submissions, suites
+from evaluation.api import decisions, submissions, suites, triages
 
 urlpatterns = [
     path("suites", suites.SuiteListView.as_view(), name="suite-list"),
@@ -39,5 +39,15 @@ urlpatterns = [
         decisions.OverrideConfirmView.as_view(),
         name="override-confirm",
     ),
+    path("triages", triages.TriageListView.as_view(), name="triage-list"),
+    path("triages/<uuid:triage_id>", triages.TriageDetailView.as_view(), name="triage-detail"),
+    path("triages/<uuid:triage_id>/items", triages.TriageItemListView.as_view(), name="triage-items"),
+    path(
+        "triages/<uuid:triage_id>/items/<int:position>",
+        triages.TriageItemView.as_view(),
+        name="triage-item",
+    ),
+    path("triages/<uuid:triage_id>/cancel", triages.TriageCancelView.as_view(), name="triage-cancel"),
+    path("triages/<uuid:triage_id>/close", triages.TriageCloseView.as_view(), name="triage-close"),
     path("channels/<str:name>/promote", decisions.ChannelPromoteView.as_view(), name="channel-promote"),
 ]

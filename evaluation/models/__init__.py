@@ -3,6 +3,7 @@
 from evaluation.models.decisions import Decision, Override, Policy
 from evaluation.models.runs import EvaluationRun, ExampleResult
 from evaluation.models.suites import Suite, SuiteDataset, SuiteVersion
+from evaluation.models.triage import Triage, TriageItem
 
 __all__ = [
     "Decision",
@@ -13,4 +14,6 @@ __all__ = [
     "Suite",
     "SuiteDataset",
     "SuiteVersion",
+    "Triage",
+    "TriageItem",
 ]

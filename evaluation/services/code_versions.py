@@ -6,3 +6,4 @@ Raise a number when a change of the engine can change a result: earlier outputs 
 CHECK = "check@1"
 MERGE = "merge@1"
 EVALUATE = "evaluate@1"
+TRIAGE = "triage@1"

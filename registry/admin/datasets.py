@@ -50,7 +50,7 @@ class DatasetVersionAdmin(ReadOnlyAdmin):
     list_select_related = ("dataset",)
     fields = (
         *("dataset", "number", "page", "artifact", "num_examples", "num_verified"),
-        *("num_reviewed", "num_bad", "num_to_fix", "card", "created_at", "created_by"),
+        *("num_reviewed", "num_bad", "num_to_fix", "created_at", "created_by"),
     )
     readonly_fields = fields
 
@@ -61,7 +61,8 @@ class DatasetVersionAdmin(ReadOnlyAdmin):
             address = reverse(VERSION_PAGE, args=(version.pk,))
         except NoReverseMatch:
             return ""
-        return format_html('<a href="{}">{}</a>', address, f"Card and reviews of {version}")
+        text = f"Card and reviews of {version}"
+        return format_html('<a class="text-primary-600 underline" href="{}">{}</a>', address, text)
 
     @admin.display(description="reviewed", ordering="num_reviewed")
     def reviewed(self, version: DatasetVersion) -> str:

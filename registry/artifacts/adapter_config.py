@@ -68,6 +68,14 @@ class AdapterConfig:
         layers_to_transform: layer numbers; None means all.
         layers_pattern: names of the layer list; empty means any.
         init_lora_weights: True, False or the name of an initialisation.
+        use_dora: whether the weights' magnitudes are trained apart (arXiv:2402.09353).
+        bias: which biases of the base were trained: "none", "all" or "lora_only".
+        lora_bias: whether the lora_B layers have biases.
+        modules_to_save: names (endings) of modules that replace those of the base.
+        trainable_token_indices: rows of an embedding that replace those of the base, by the module's name;
+            the key None means the input embedding.
+        target_parameters: names (endings) of bare parameters that are adapted, fused experts for example.
+        ensure_weight_tying: whether input and output embedding were kept one matrix in training.
         wrapped_class: auto_mapping's base_model_class; None when there is no auto_mapping.
         raw: the whole file.
         unknown: fields that no known peft version writes.
@@ -90,6 +98,13 @@ class AdapterConfig:
     layers_to_transform: tuple[int, ...] | None = None
     layers_pattern: tuple[str, ...] = ()
     init_lora_weights: bool | str = True
+    use_dora: bool = False
+    bias: str = "none"
+    lora_bias: bool = False
+    modules_to_save: tuple[str, ...] = ()
+    trainable_token_indices: Mapping[str | None, tuple[int, ...]] = field(default_factory=dict)
+    target_parameters: tuple[str, ...] = ()
+    ensure_weight_tying: bool = False
     wrapped_class: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, Any] = field(default_factory=dict)
@@ -138,6 +153,13 @@ def parse_adapter_config(raw: Mapping[str, Any]) -> AdapterConfig:
         layers_to_transform=reader.layers("layers_to_transform"),
         layers_pattern=reader.names("layers_pattern"),
         init_lora_weights=reader.flag_or_text("init_lora_weights"),
+        use_dora=reader.flag("use_dora"),
+        bias=reader.bias("bias"),
+        lora_bias=reader.flag("lora_bias"),
+        modules_to_save=reader.names("modules_to_save"),
+        trainable_token_indices=reader.token_indices("trainable_token_indices"),
+        target_parameters=reader.names("target_parameters"),
+        ensure_weight_tying=reader.flag("ensure_weight_tying"),
         wrapped_class=_wrapped_class(raw.get("auto_mapping")),
         unknown=MappingProxyType({name: value for name, value in raw.items() if name not in _KNOWN_FIELDS}),
         faults=tuple(reader.faults),
@@ -241,6 +263,24 @@ class _FieldReader:
         self._fault(name, f"an object from module patterns to {'ranks' if is_rank else 'numbers'}")
         return MappingProxyType({})
 
+    def bias(self, name: str) -> str:
+        value = self.raw.get(name)
+        if value in ("none", "all", "lora_only"):
+            return str(value)
+        if value is not None and value is not False:  # a null has its own fault
+            self._fault(name, '"none", "all" or "lora_only"')
+        return "none"
+
+    def token_indices(self, name: str) -> Mapping[str | None, tuple[int, ...]]:
+        value = self.raw.get(name)
+        by_module: Any = {None: value} if isinstance(value, list) else value
+        if not by_module:
+            return MappingProxyType({})
+        if isinstance(by_module, dict) and all(map(_are_token_indices, by_module.values())):
+            return MappingProxyType({module: tuple(indices) for module, indices in by_module.items()})
+        self._fault(name, "a list of token numbers, or an object from module names to such lists")
+        return MappingProxyType({})
+
     def layers(self, name: str) -> tuple[int, ...] | None:
         value = self.raw.get(name)
         listed = [value] if isinstance(value, int) else value
@@ -252,6 +292,16 @@ class _FieldReader:
             return tuple(listed)
         self._fault(name, "a list of layer numbers, one number or null")
         return None
+
+
+def _are_token_indices(value: Any) -> bool:
+    """Return whether the value is a list of distinct row numbers, at least one."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in value)
+        and len(set(value)) == len(value)
+    )
 
 
 def _is_rank(value: Any) -> bool:

@@ -1,7 +1,8 @@
 """What the fields of an adapter_config.json mean for merging and serving: one finding per field that matters.
 
 Sources: peft 0.21 `LoraConfig`, vLLM 0.32 `lora/peft_helper.py`. A field that can change weights in a way
-that is not implemented exactly is refused by name, never ignored. Standard library only.
+that is not implemented exactly is refused by name, never ignored; one that is merged exactly, but that vLLM cannot
+serve beside the base model, is left to `adapter_serving`. Standard library only.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,15 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.artifacts.adapter_config import CONFIG_FILE, AdapterConfig, AdapterKind
+from registry.artifacts.adapter_serving import describe_serving, describe_variants
 from registry.artifacts.base_hint import describe_base_hint
 from registry.artifacts.findings import Finding, shown, shown_list
-from registry.artifacts.module_patterns import EMBEDDING_NAMES, HEAD_NAMES, find_pattern_fault, leaf_name
+from registry.artifacts.module_patterns import HEAD_NAMES, find_pattern_fault, leaf_name
 
 _PLAIN = "Train a plain LoRA (peft LoraConfig with this field left out) and submit that."
 _CONVERT_INIT = (
     "Convert it to a plain LoRA when saving: model.save_pretrained(folder, "
     "path_initial_model_for_weight_conversion=…) "
     "(peft, 'PiSSA' and 'OLoRA' in the LoRA guide), then submit the result."
+)
+# peft converts the others, not LoftQ, whose base is the quantised remainder.
+_REGISTER_CHANGED_BASE = (
+    "Save the changed base (model.unload().save_pretrained(folder) before training) and register it as the base "
+    "model; with init_lora_weights set to true the adapter is a plain LoRA on it."
 )
 # Initialisations that only set the first values of A and B; the saved adapter is a plain LoRA.
 _PLAIN_INITS = frozenset({"gaussian", "eva", "orthogonal", "mica", "true", "false"})
@@ -49,42 +56,9 @@ def _is_falsy(value: Any) -> bool:
 
 _REFUSALS = (
     _Refusal(
-        "use_dora",
-        "adapter-dora",
-        "It is a DoRA adapter: it also changes the weights' magnitudes.",
-        _is_falsy,
-    ),
-    _Refusal(
-        "bias",
-        "adapter-bias",
-        "It trained the base model's biases as well.",
-        lambda value: value in (None, "none", False),
-        "Train with bias='none'.",
-    ),
-    _Refusal("lora_bias", "adapter-lora-bias", "Its lora_B layers have biases.", _is_falsy),
-    _Refusal(
-        "modules_to_save",
-        "adapter-modules-to-save",
-        "It carries whole modules that replace those of the base model.",
-        _is_falsy,
-        "Train without modules_to_save; vLLM cannot serve such an adapter either.",
-    ),
-    _Refusal(
         "layer_replication",
         "adapter-layer-replication",
         "It repeats layers of the base model, so the model has another depth.",
-        _is_falsy,
-    ),
-    _Refusal(
-        "trainable_token_indices",
-        "adapter-trainable-tokens",
-        "It changes single rows of the embedding.",
-        _is_falsy,
-    ),
-    _Refusal(
-        "target_parameters",
-        "adapter-target-parameters",
-        "It adapts bare parameters (fused experts), whose layout depends on the peft version.",
         _is_falsy,
     ),
     _Refusal(
@@ -136,7 +110,11 @@ _KIND_MESSAGES = {
 
 
 def check_config(
-    config: AdapterConfig, *, architectures: tuple[str, ...] = (), is_tied: bool | None = None
+    config: AdapterConfig,
+    *,
+    architectures: tuple[str, ...] = (),
+    is_tied: bool | None = None,
+    is_adapter_form_needed: bool = True,
 ) -> list[Finding]:
     """Return everything that the config alone says about the adapter.
 
@@ -144,6 +122,8 @@ def check_config(
         config: parsed adapter_config.json.
         architectures: of the chosen base model; empty when no base is at hand.
         is_tied: whether the base's input and output embeddings are one matrix; None when no base is at hand.
+        is_adapter_form_needed: whether vLLM must be able to serve base + adapter as well; what it cannot
+            serve in that form is refused then.
     """
     if config.kind in _KIND_MESSAGES:
         code, message, remedy = _KIND_MESSAGES[config.kind]
@@ -159,7 +139,10 @@ def check_config(
         *config.faults,
         *_check_task(config, architectures),
         *_check_refusals(config),
+        *_check_combinations(config),
         *_check_init(config),
+        *describe_variants(config),
+        *(describe_serving(config, architectures=architectures) if is_adapter_form_needed else ()),
         *_check_targets(config, is_tied=is_tied),
         *_check_patterns(config),
         *_check_scaling(config),
@@ -177,6 +160,20 @@ def _check_refusals(config: AdapterConfig) -> Iterator[Finding]:
         value = config.raw.get(rule.name)
         if not rule.is_neutral(value):
             yield Finding.error(rule.code, rule.message, where=_where(rule.name), remedy=rule.remedy)
+
+
+def _check_combinations(config: AdapterConfig) -> Iterator[Finding]:
+    """Find fields that peft itself refuses together; such a file was not written by it."""
+    clashes = []
+    if config.use_dora and config.lora_bias:
+        clashes.append(("lora_bias", "use_dora and lora_bias"))
+    for name in ("use_dora", "lora_bias", "fan_in_fan_out"):
+        if config.target_parameters and config.raw.get(name):
+            clashes.append((name, f"target_parameters and {name}"))
+    for name, text in clashes:
+        message = f"{text} cannot be used together: peft refuses it."
+        remedy = "Submit the adapter_config.json that was written with these weights."
+        yield Finding.error("adapter-combination-invalid", message, where=_where(name), remedy=remedy)
 
 
 def _check_task(config: AdapterConfig, architectures: tuple[str, ...]) -> Iterator[Finding]:
@@ -223,8 +220,9 @@ def _check_init(config: AdapterConfig) -> Iterator[Finding]:
     for prefix, code in _BASE_CHANGING_INITS.items():
         if init.lower().startswith(prefix):
             message = f"init_lora_weights is {shown(init)!r}: the base weights were changed for the training."
+            remedy = _REGISTER_CHANGED_BASE if prefix == "loftq" else _CONVERT_INIT
             yield Finding.error(
-                f"adapter-init-{code}", message, where=_where("init_lora_weights"), remedy=_CONVERT_INIT
+                f"adapter-init-{code}", message, where=_where("init_lora_weights"), remedy=remedy
             )
             return
     message = (
@@ -238,20 +236,14 @@ def _check_init(config: AdapterConfig) -> Iterator[Finding]:
 def _check_targets(config: AdapterConfig, *, is_tied: bool | None) -> Iterator[Finding]:
     names = config.target_modules if isinstance(config.target_modules, tuple) else ()
     leaves = {leaf_name(name) for name in names}
-    embeddings = sorted(leaves & EMBEDDING_NAMES)
-    if embeddings:
-        message = f"It adapts the input embedding ({', '.join(embeddings)}), which is not merged yet."
-        remedy = "Train without the embedding among target_modules."
-        yield Finding.error("adapter-embedding", message, where=_where("target_modules"), remedy=remedy)
     heads = sorted(leaves & HEAD_NAMES)
     if heads and is_tied:
         message = (
-            f"It adapts {', '.join(heads)}, which is the same matrix as the input embedding in this "
-            "base model; merging "
-            "would change both."
+            f"It adapts {', '.join(heads)}, which is the same matrix as the input embedding in this base model. "
+            "The merged model gets an output layer of its own (tie_word_embeddings false), so that the embedding "
+            "stays as it is."
         )
-        remedy = "Train without the output layer among target_modules."
-        yield Finding.error("adapter-lm-head-tied", message, where=_where("target_modules"), remedy=remedy)
+        yield Finding.info("adapter-lm-head-tied", message, where=_where("target_modules"))
     elif heads:
         message = (
             f"It adapts the output layer ({', '.join(heads)}); whether vLLM can serve that depends on the "

@@ -17,8 +17,9 @@ class Job(Recorded):
     folder put together from several artifacts, {"suite": {"files": {"holdout.jsonl": {"artifact": digest,
     "path": "data.jsonl"}}, "inline": {"suite.json": {...}}}}. `cache_key` is the digest of kind, code
     version, inputs and configuration; among active jobs it is unique, so that the same work is never done
-    twice at once. `claim` is the fencing token of the present attempt: a result with another claim is
-    refused.
+    twice at once. `hints` is what may spare the job work without changing its result, such as checks that
+    passed before; it is no part of the cache key, and a job that is found again keeps the hints that it was
+    made with. `claim` is the fencing token of the present attempt: a result with another claim is refused.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -29,6 +30,7 @@ class Job(Recorded):
     code_version = models.CharField(max_length=32)
     inputs = models.JSONField(default=dict)
     config = models.JSONField(default=dict)
+    hints = models.JSONField(default=dict, blank=True)
     subject = models.CharField(max_length=160, blank=True, default="")
     attempt = models.PositiveIntegerField(default=0)
     max_attempts = models.PositiveIntegerField(default=3)

@@ -1,27 +1,13 @@
 """Reading jobs, their attempts and their events."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from registry.choices import ACTIVE_JOB_STATES, JobEventType
 from registry.errors import NotFoundError
 from registry.models import Job, JobAttempt, JobEvent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricPointRow:
-    """Named numbers that a job's process reported for one step."""
-
-    sequence: int
-    attempt: int
-    at: datetime
-    step: int
-    values: Mapping[str, Any]
 
 
 def get_job(job_id: UUID | str) -> Job:
@@ -66,21 +52,18 @@ def list_job_attempts(*, job: Job) -> QuerySet[JobAttempt]:
     return JobAttempt.objects.filter(job=job).order_by("number")
 
 
-def list_metric_points(*, job: Job, after: int = 0) -> list[MetricPointRow]:
-    """Lists the numbers that the latest attempt reported, with a sequence number above `after`."""
-    events = JobEvent.objects.filter(
-        job=job, type=JobEventType.METRIC, attempt=job.attempt, sequence__gt=after, step__isnull=False
+def list_reported_events(*, job: Job, after: int = 0) -> list[JobEvent]:
+    """Lists what the job's processes measured and reported, with a sequence number above `after`, in order.
+
+    Numbers (`metric`) are those of the latest attempt, which measures the same steps again. Documents
+    (`record`) are those of all attempts: an attempt that goes on from a checkpoint does not tell again what
+    the one before it told.
+    """
+    is_wanted = Q(type=JobEventType.RECORD) | Q(
+        type=JobEventType.METRIC, attempt=job.attempt, step__isnull=False
     )
-    return [
-        MetricPointRow(
-            sequence=event.sequence,
-            attempt=event.attempt,
-            at=event.at,
-            step=event.step or 0,
-            values=event.values,
-        )
-        for event in events.order_by("sequence")
-    ]
+    # One query, so that no event can be stored between two looks and be passed over.
+    return list(JobEvent.objects.filter(is_wanted, job=job, sequence__gt=after).order_by("sequence"))
 
 
 def compute_duration_seconds(job: Job, *, now: datetime) -> float | None:

@@ -65,6 +65,9 @@ class FakeServer:
         # The states that successive looks at a submission or run find; the last one stays.
         self.submission_states: list[dict[str, Any]] = [decided("passed", rule("ood_ratio", "passed"))]
         self.run_states: list[dict[str, Any]] = []
+        self.training_documents: dict[str, Any] = {}
+        self.training_curves: dict[str, Any] = {}
+        self.comparison: dict[str, Any] = {}
         self.channels: dict[str, dict[str, Any]] = {}
         self.manifests: dict[str, dict[str, Any]] = {}
         self.jobs: dict[str, dict[str, Any]] = {}
@@ -258,6 +261,21 @@ class FakeServer:
     def get_run(self, _: Request, __: str) -> Answer:
         return Answer(_next_state(self.run_states))
 
+    def list_runs(self, _: Request) -> Answer:
+        return Answer({"next": None, "previous": None, "results": self.run_states[-1:]})
+
+    def vary_run(self, _: Request, __: str) -> Answer:
+        return Answer(self.run_states[0], 201)
+
+    def list_training_documents(self, _: Request, __: str) -> Answer:
+        return Answer({"results": self.training_documents})
+
+    def list_training_curves(self, _: Request, __: str) -> Answer:
+        return Answer({"results": self.training_curves})
+
+    def compare_run(self, _: Request, __: str) -> Answer:
+        return Answer(self.comparison)
+
     def list_channels(self, _: Request) -> Answer:
         return Answer({"next": None, "previous": None, "results": list(self.channels.values())})
 
@@ -340,7 +358,12 @@ _ROUTES: list[tuple[str, str, Callable[..., Answer]]] = [
     ("POST", "baselines", FakeServer.create_run),
     ("GET", "baselines/([^/]+)", FakeServer.get_run),
     ("POST", "training-runs", FakeServer.create_run),
+    ("GET", "training-runs", FakeServer.list_runs),
     ("GET", "training-runs/([^/]+)", FakeServer.get_run),
+    ("GET", "training-runs/([^/]+)/documents", FakeServer.list_training_documents),
+    ("GET", "training-runs/([^/]+)/metrics", FakeServer.list_training_curves),
+    ("GET", "training-runs/([^/]+)/comparison", FakeServer.compare_run),
+    ("POST", "training-runs/([^/]+)/variations", FakeServer.vary_run),
     ("GET", "channels", FakeServer.list_channels),
     ("POST", "channels", FakeServer.create_channel),
     ("GET", "channels/([^/]+)", FakeServer.get_channel),

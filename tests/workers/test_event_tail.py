@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.choices import JobEventType
-from workers.event_tail import MAX_LINE_BYTES, EventTail
+from workers.event_tail import EventTail
+from workers.job.events import MAX_LINE_BYTES, EventWriter
 
 
 def line(**values: Any) -> bytes:
@@ -88,3 +89,20 @@ def test_the_rest_is_read_in_parts(tmp_path: Path) -> None:
     assert len(batches) == 2
     assert sum(len(batch.events) for batch in batches) == 600
     assert {event.type for batch in batches for event in batch.events} == {JobEventType.LOG}
+
+
+def test_a_document_is_read_and_a_damaged_or_endless_one_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with EventWriter(path) as report:
+        report.record("finding", {"code": "x", "step": 3})
+        report.record("preflight", {"text": "\ud800"})
+    sound = path.read_bytes()
+    append(path, sound.split(b"\n")[0][:-20] + b"\n")
+    append(path, line(type="record", message="x", values=[1]))
+    append(path, line(type="record", message="x", values={"a": "x" * MAX_LINE_BYTES}))
+    events = [event for batch in EventTail(path).read_rest() for event in batch.events]
+    assert [(event.type, event.level) for event in events] == [
+        *[("record", "")] * 2,
+        *[("log", "warning")] * 3,
+    ]
+    assert (events[0].message, events[0].values) == ("finding", {"code": "x", "step": 3})

@@ -105,6 +105,27 @@ def test_a_worker_that_shuts_down_puts_the_job_back(tmp_path: Path, held: list[C
     assert JobAttempt.objects.get().outcome == "released"
 
 
+def test_what_is_kept_stays_for_the_next_attempt_and_goes_with_the_job(
+    tmp_path: Path, held: list[ChildProcess], monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    job = enqueue_check(tmp_path)
+    kept = Path(settings.WORK_ROOT) / str(job.pk) / "kept"
+    assert run(job, lambda: True) == JobState.QUEUED
+    assert kept.is_dir()
+    (kept / "checkpoint").touch()
+    seen: list[list[str]] = []
+
+    class LookingChild(ChildProcess):
+        def __init__(self, **options: Any) -> None:
+            seen.append([path.name for path in options["kept"].iterdir()])
+            super().__init__(**options)
+
+    monkeypatch.setattr(lifecycle, "ChildProcess", LookingChild)
+    assert run(job) == JobState.SUCCEEDED
+    assert seen == [["checkpoint"]]
+    assert not kept.exists()
+
+
 def test_a_killed_child_is_tried_again_with_the_same_result(
     tmp_path: Path, held: list[ChildProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:

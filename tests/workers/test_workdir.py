@@ -1,5 +1,6 @@
 """Work folders: laid out from the store, and removed when they are old."""
 
+import dataclasses
 import json
 import os
 import time
@@ -14,7 +15,7 @@ from tests.fixtures.registry import store_files
 from workers.job.result import JobResult
 from workers.job.spec import read_spec
 from workers.outputs import OutputsMalformed, store_output
-from workers.workdir import WorkFolder, prepare_work_folder, remove_old_work_folders
+from workers.workdir import WorkFolder, prepare_work_folder, remove_kept_folder, remove_old_work_folders
 
 
 def claimed(inputs: dict[str, Any], attempt: int = 1) -> ClaimedJob:
@@ -66,6 +67,26 @@ def test_outputs_of_a_killed_attempt_are_removed_by_the_next(tmp_path: Path) -> 
 
 
 @pytest.mark.django_db
+def test_what_is_kept_outlives_attempts_until_the_end(tmp_path: Path) -> None:
+    first = prepare_work_folder(claim=claimed({}), root=tmp_path, num_threads=1)
+    (first.kept / "checkpoints").mkdir()
+    second = prepare_work_folder(claim=claimed({}, attempt=2), root=tmp_path, num_threads=1)
+    assert second.kept == first.kept == tmp_path / str(uuid.UUID(int=7)) / "kept"
+    assert (second.kept / "checkpoints").is_dir()
+    remove_kept_folder(root=tmp_path, job_id=uuid.UUID(int=7))
+    assert not second.kept.exists()
+    assert read_spec(second.path).kind == "evaluate"
+    remove_kept_folder(root=tmp_path, job_id=uuid.UUID(int=8))
+
+
+@pytest.mark.django_db
+def test_hints_reach_the_child(tmp_path: Path) -> None:
+    claim = dataclasses.replace(claimed({}), hints={"known_overfits": ["a"]})
+    folder = prepare_work_folder(claim=claim, root=tmp_path, num_threads=1)
+    assert read_spec(folder.path).hints == {"known_overfits": ["a"]}
+
+
+@pytest.mark.django_db
 def test_an_output_becomes_an_artifact(tmp_path: Path) -> None:
     folder = WorkFolder(path=tmp_path / "job")
     (folder.outputs / "report").mkdir(parents=True)
@@ -91,13 +112,16 @@ def test_outputs_outside_their_folder_are_refused(tmp_path: Path, outputs: dict[
 
 def test_old_folders_go_and_those_in_use_stay(tmp_path: Path) -> None:
     long_ago = time.time() - 1000
-    for name in ("old", "running", "young"):
+    for name in ("old", "running", "young", "saving"):
         (tmp_path / name / "attempt-1").mkdir(parents=True)
         (tmp_path / name / "attempt-1" / "child.log").touch()
-    for name in ("old", "running"):
+    (tmp_path / "saving" / "kept").mkdir()
+    for name in ("old", "running", "saving"):
         for path in (*(tmp_path / name).rglob("*"), tmp_path / name):
             os.utime(path, (long_ago, long_ago))
+    # A checkpoint that was written lately shows that the job may still go on.
+    (tmp_path / "saving" / "kept" / "checkpoints").mkdir()
     num = remove_old_work_folders(root=tmp_path, ttl_seconds=500, keep=frozenset({"running"}))
     assert num == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["running", "young"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["running", "saving", "young"]
     assert remove_old_work_folders(root=tmp_path / "absent", ttl_seconds=1, keep=frozenset()) == 0

@@ -1,5 +1,21 @@
 """Admin pages of the training app."""
 
-from training.admin import preparations, raw_data, reviews, runs
+from training.admin import (
+    handbook,
+    incidents,
+    mini_configurations,
+    preparations,
+    raw_data,
+    reviews,
+    runs,
+)
 
-__all__ = ["preparations", "raw_data", "reviews", "runs"]
+__all__ = [
+    "handbook",
+    "incidents",
+    "mini_configurations",
+    "preparations",
+    "raw_data",
+    "reviews",
+    "runs",
+]

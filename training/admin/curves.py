@@ -9,22 +9,61 @@ WIDTH: Final = 480.0
 HEIGHT: Final = 200.0
 MARGIN_LEFT: Final = 52.0
 MARGIN_RIGHT: Final = 12.0
-MARGIN_TOP: Final = 10.0
+MARGIN_TOP: Final = 16.0
 MARGIN_BOTTOM: Final = 26.0
 MAX_DRAWN_POINTS: Final = 600
 """More points than the chart is wide cannot be told apart; each stretch keeps its lowest and highest."""
-
+MAX_DOTS: Final = 12
+"""So few points are drawn as dots, too: a line alone would hide how few they are."""
 NUM_GRID_LINES: Final = 5
+LEAST_TICK_DISTANCE: Final = 48.0
+"""Between the middles of two labels below the axis."""
 
 Point = tuple[int, float]
 
-CHARTS: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
-    ("Loss", ("loss", "held_out_loss")),
-    ("Gradient norm", ("gradient_norm",)),
-    ("Learning rate", ("learning_rate",)),
-    ("Tokens per second", ("tokens_per_second",)),
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartPlan:
+    """What one chart shows.
+
+    Attributes:
+        title: With the unit.
+        names: Curves on the same axes, the main one first.
+        scale: Factor on the values, such as 1e-9 for bytes in GB.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    scale: float = 1.0
+
+
+CHARTS: Final = (
+    ChartPlan(title="Loss", names=("loss", "held_out_loss")),
+    ChartPlan(title="Gradient norm", names=("gradient_norm",)),
+    ChartPlan(title="Learning rate", names=("learning_rate",)),
+    ChartPlan(title="Tokens per second", names=("tokens_per_second",)),
+    ChartPlan(title="Memory (GB)", names=("memory_bytes",), scale=1e-9),
+    ChartPlan(title="Padding (part of the computed tokens)", names=("padding_fraction",)),
 )
 _SERIES_LABELS: Final[Mapping[str, str]] = {"loss": "training", "held_out_loss": "held out"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something that begins at a step, to be marked in every chart: its number in a list, its severity."""
+
+    step: int
+    number: int
+    severity: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedMark:
+    """A mark in a chart; marks at one step share a label such as "1, 2" and the first one's severity."""
+
+    position: float
+    label: str
+    severity: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +94,48 @@ class Chart:
     series: tuple[Series, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+    marks: tuple[PlacedMark, ...] = ()
 
 
-def build_charts(curves: Mapping[str, Sequence[Point]]) -> tuple[Chart, ...]:
+def build_charts(curves: Mapping[str, Sequence[Point]], marks: Sequence[Mark] = ()) -> tuple[Chart, ...]:
     """The charts for which there are points.
 
     Args:
         curves: Name to (step, value), in the order of steps.
+        marks: Where something begins, in the order of their numbers.
     """
-    charts = (_build_chart(title, names, curves) for title, names in CHARTS)
+    charts = (_plan_chart(plan, curves, marks) for plan in CHARTS)
     return tuple(chart for chart in charts if chart is not None)
+
+
+def draw_chart(title: str, series: Mapping[str, Sequence[Point]], marks: Sequence[Mark] = ()) -> Chart | None:
+    """One chart; None without points.
+
+    Args:
+        title: With the unit.
+        series: Label to (step, value), in the order of steps.
+        marks: As in `build_charts`; those outside the drawn steps are left out.
+    """
+    present = {label: points for label, points in series.items() if points}
+    if not present:
+        return None
+    steps = [step for points in present.values() for step, _ in points]
+    values = [value for points in present.values() for _, value in points]
+    extent = (min(steps), max(steps))
+    grid = _grid(min(values), max(values))
+    return Chart(
+        title=title,
+        series=tuple(
+            _build_series(label, points, extent, (grid[0], grid[-1])) for label, points in present.items()
+        ),
+        x_ticks=tuple(
+            Tick(position=_place_x(step, extent), label=str(step)) for step in _choose_steps(extent)
+        ),
+        y_ticks=tuple(
+            Tick(position=_place_y(value, (grid[0], grid[-1])), label=format_value(value)) for value in grid
+        ),
+        marks=tuple(_place_marks(marks, extent)),
+    )
 
 
 def format_value(value: float) -> str:
@@ -73,7 +144,7 @@ def format_value(value: float) -> str:
     >>> format_value(0.0002)
     '0.0002'
     """
-    return f"{value:.3g}"
+    return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e6 else f"{value:.0f}"
 
 
 def thin_out(points: Sequence[Point], limit: int = MAX_DRAWN_POINTS) -> list[Point]:
@@ -91,27 +162,15 @@ def thin_out(points: Sequence[Point], limit: int = MAX_DRAWN_POINTS) -> list[Poi
     return [*kept, points[-1]]
 
 
-def _build_chart(title: str, names: Iterable[str], curves: Mapping[str, Sequence[Point]]) -> Chart | None:
-    present = {name: curves[name] for name in names if curves.get(name)}
-    if not present:
-        return None
-    steps = [step for points in present.values() for step, _ in points]
-    values = [value for points in present.values() for _, value in points]
-    first, last = min(steps), max(steps)
-    grid = _grid(min(values), max(values))
-    return Chart(
-        title=title,
-        series=tuple(
-            _build_series(_SERIES_LABELS.get(name, ""), points, (first, last), (grid[0], grid[-1]))
-            for name, points in present.items()
-        ),
-        x_ticks=tuple(
-            Tick(position=_place_x(step, (first, last)), label=str(step)) for step in sorted({first, last})
-        ),
-        y_ticks=tuple(
-            Tick(position=_place_y(value, (grid[0], grid[-1])), label=format_value(value)) for value in grid
-        ),
-    )
+def _plan_chart(
+    plan: ChartPlan, curves: Mapping[str, Sequence[Point]], marks: Sequence[Mark]
+) -> Chart | None:
+    series = {
+        _SERIES_LABELS.get(name, ""): [(step, value * plan.scale) for step, value in curves[name]]
+        for name in plan.names
+        if curves.get(name)
+    }
+    return draw_chart(plan.title, series, marks)
 
 
 def _build_series(
@@ -122,8 +181,35 @@ def _build_series(
         label=label,
         path=" ".join(f"{x:.1f},{y:.1f}" for x, y in placed),
         last=format_value(points[-1][1]),
-        dots=tuple(placed) if len(placed) <= 12 else (),
+        dots=tuple(placed) if len(placed) <= MAX_DOTS else (),
     )
+
+
+def _place_marks(marks: Sequence[Mark], steps: tuple[int, int]) -> Iterable[PlacedMark]:
+    by_step: dict[int, list[Mark]] = {}
+    for mark in marks:
+        if steps[0] <= mark.step <= steps[1]:
+            by_step.setdefault(mark.step, []).append(mark)
+    for step, same in sorted(by_step.items()):
+        yield PlacedMark(
+            position=_place_x(step, steps),
+            label=", ".join(str(mark.number) for mark in same),
+            severity=same[0].severity,
+        )
+
+
+def _choose_steps(steps: tuple[int, int]) -> list[int]:
+    """Steps to label: the ends, and round ones between them where there is room."""
+    first, last = steps
+    chosen = sorted({first, last})
+    room = [_place_x(step, steps) for step in chosen]
+    for value in _grid(float(first), float(last)):
+        step = round(value)
+        position = _place_x(step, steps) if first < step < last else None
+        if position is not None and all(abs(position - other) >= LEAST_TICK_DISTANCE for other in room):
+            chosen.append(step)
+            room.append(position)
+    return sorted(chosen)
 
 
 def _grid(low: float, high: float) -> list[float]:

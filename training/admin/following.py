@@ -65,5 +65,5 @@ def _shown_events(job: Job | None) -> list[dict[str, object]]:
     return [
         {"at": event.at, "level": event.level or event.type, "message": visible_text(event.message)}
         for event in events
-        if event.type != JobEventType.METRIC
+        if event.type not in (JobEventType.METRIC, JobEventType.RECORD)
     ]

@@ -100,7 +100,7 @@ def build_form(texts: Mapping[str, str], chosen_sets: Sequence[str]) -> PrepareF
         columns=tuple(_column_fields(texts)),
         steps=tuple(_step_switch(texts, name, kind) for name, kind in STEPS.items()),
         checks=tuple(_check_switch(texts, name, kind) for name, kind in CHECKS.items()),
-        split=_part_switch(texts, "split", "Cut a holdout set from the training data", SPLIT_DEFAULTS),
+        split=_part_switch(texts, "split", "Cut a holdout set (for role train only)", SPLIT_DEFAULTS),
         mix=_mix_switch(texts),
         comparison=tuple(_comparison_fields(texts, chosen_sets)),
     )

@@ -1,4 +1,4 @@
-"""Training runs. A run's page shows its curves, its configuration and what its job said."""
+"""Training runs. A run's page shows curves and findings, what it was checked for and what became of it."""
 
 import uuid
 from typing import Any, Final
@@ -14,17 +14,19 @@ from unfold.views import ChangeList
 from registry.admin.base import ReadOnlyAdmin, actor_of
 from registry.choices import TokenScope
 from registry.errors import AssayError
-from training.admin.curves import HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, WIDTH, build_charts
-from training.admin.following import flat_rows, job_context, status_answer
+from training.admin.following import status_answer
 from training.admin.memory_page import PAGE as MEMORY_PAGE
-from training.admin.memory_page import MemoryPage, address_for_run
-from training.choices import ACTIVE_TRAINING_STATES
+from training.admin.memory_page import MemoryPage
+from training.admin.messages import show_error
+from training.admin.run_page import live_context, report_context
 from training.errors import TrainingNotFound
-from training.models import MetricPoint, TrainingRun
-from training.selectors.runs import get_curves, get_training_run
+from training.models import MetricPoint, OverfitPass, TrainingFinding, TrainingRun
+from training.selectors.runs import get_training_run
 from training.services.runs import cancel_training_run
+from training.services.variations import VariationRequest, create_variation
 
 TEMPLATE: Final = "admin/training/trainingrun/report.html"
+LIVE_TEMPLATE: Final = "admin/training/trainingrun/_live.html"
 
 
 class RunChangeList(ChangeList):  # type: ignore[misc]
@@ -39,8 +41,8 @@ class RunChangeList(ChangeList):  # type: ignore[misc]
 class TrainingRunAdmin(ReadOnlyAdmin):
     """Training runs and their pages."""
 
-    list_display = ("name", "base_model", "state", "created_at", "finished_at", "created_by")
-    list_filter = ("state", "base_model")
+    list_display = ("name", "base_model", "purpose", "state", "created_at", "finished_at", "created_by")
+    list_filter = ("state", "purpose", "base_model")
     search_fields = ("name", "id", "artifact__digest")
     ordering = ("-created_at",)
     list_select_related = ("base_model", "created_by")
@@ -60,7 +62,9 @@ class TrainingRunAdmin(ReadOnlyAdmin):
         routes = (
             ("", self.show_report, "report"),
             ("status/", self.show_status, "status"),
+            ("live/", self.show_live, "live"),
             ("cancel/", self.cancel, "cancel"),
+            ("vary/", self.vary, "vary"),
         )
         own = [
             path(
@@ -77,23 +81,9 @@ class TrainingRunAdmin(ReadOnlyAdmin):
         run = self._visible_run(request, run_id)
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Training of {run.name}",
             "opts": self.opts,
             "is_fullwidth": "1",
-            "run": run,
-            **job_context(run.job),
-            "charts": build_charts(get_curves(run)),
-            "chart_size": {
-                "width": WIDTH,
-                "height": HEIGHT,
-                "left": MARGIN_LEFT,
-                "right": WIDTH - MARGIN_RIGHT,
-            },
-            "config_rows": tuple(flat_rows(run.config)),
-            "value_rows": tuple(flat_rows(run.values)),
-            "memory_url": address_for_run(run),
-            "user_may_cancel": run.state in ACTIVE_TRAINING_STATES
-            and actor_of(request).has_scope(TokenScope.SUBMIT),
+            **report_context(run, may_submit=actor_of(request).has_scope(TokenScope.SUBMIT)),
         }
         return render(request, TEMPLATE, context)
 
@@ -101,6 +91,10 @@ class TrainingRunAdmin(ReadOnlyAdmin):
         """How far the run is, for the page's script."""
         run = self._visible_run(request, run_id)
         return status_answer(run.state, run.job)
+
+    def show_live(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+        """The part of the page with curves and findings alone, for its script."""
+        return render(request, LIVE_TEMPLATE, live_context(self._visible_run(request, run_id)))
 
     def cancel(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         """Ends the run."""
@@ -113,6 +107,23 @@ class TrainingRunAdmin(ReadOnlyAdmin):
         except AssayError as error:
             messages.error(request, error.detail)
         return redirect("admin:training_trainingrun_report", run_id=run.pk)
+
+    def vary(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+        """Begins a variation of the run and leads to its page."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        run = self._visible_run(request, run_id)
+        try:
+            made = create_variation(
+                run=run,
+                request=VariationRequest(remedy=request.POST.get("remedy", "")),
+                actor=actor_of(request),
+            )
+        except AssayError as error:
+            show_error(request, error)
+            return redirect("admin:training_trainingrun_report", run_id=run.pk)
+        messages.success(request, f"{made.name} has begun: {made.note}")
+        return redirect("admin:training_trainingrun_report", run_id=made.pk)
 
     def _visible_run(self, request: HttpRequest, run_id: uuid.UUID) -> TrainingRun:
         if not self.has_view_permission(request):
@@ -133,3 +144,24 @@ class MetricPointAdmin(ReadOnlyAdmin):
     ordering = ("-run__created_at", "name", "step")
     list_select_related = ("run",)
     show_full_result_count = False
+
+
+@admin.register(TrainingFinding)
+class TrainingFindingAdmin(ReadOnlyAdmin):
+    """Findings of all runs: which symptoms come up, and how often."""
+
+    list_display = ("code", "row", "severity", "step", "run")
+    list_filter = ("severity", "row", "code")
+    search_fields = ("run__name", "run__id", "code", "row")
+    ordering = ("-run__created_at", "step", "pk")
+    list_select_related = ("run",)
+
+
+@admin.register(OverfitPass)
+class OverfitPassAdmin(ReadOnlyAdmin):
+    """Overfit tests that passed and are not repeated."""
+
+    list_display = ("fingerprint", "base_model", "run", "passed_at")
+    list_filter = ("base_model",)
+    search_fields = ("fingerprint",)
+    list_select_related = ("base_model", "run")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from training.api import memory, preparations, reviews, views
+from training.api import incident_urls, memory, preparations, reviews, views
 
 urlpatterns = [
     path("training-runs", views.TrainingRunListView.as_view(), name="training-run-list"),
@@ -11,6 +11,21 @@ urlpatterns = [
         "training-runs/<uuid:run_id>/metrics",
         views.TrainingRunMetricsView.as_view(),
         name="training-run-metrics",
+    ),
+    path(
+        "training-runs/<uuid:run_id>/documents",
+        views.TrainingRunDocumentsView.as_view(),
+        name="training-run-documents",
+    ),
+    path(
+        "training-runs/<uuid:run_id>/comparison",
+        views.TrainingRunComparisonView.as_view(),
+        name="training-run-comparison",
+    ),
+    path(
+        "training-runs/<uuid:run_id>/variations",
+        views.TrainingRunVariationListView.as_view(),
+        name="training-run-variations",
     ),
     path(
         "training-runs/<uuid:run_id>/cancel",
@@ -55,4 +70,5 @@ urlpatterns = [
         name="review-item-detail",
     ),
     path("reviews/<uuid:task_id>/close", reviews.ReviewCloseView.as_view(), name="review-close"),
+    *incident_urls.urlpatterns,
 ]

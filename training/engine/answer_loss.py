@@ -60,16 +60,14 @@ class AnswerLoss:
         return abs(split - whole) <= SPLIT_TOLERANCE * max(abs(whole), 1.0)
 
     def _split_sum(self, batch: Batch) -> torch.Tensor:
-        output = self._backbone(
-            input_ids=batch.input_ids, attention_mask=batch.attention_mask, use_cache=False
-        )
+        output = self._backbone(**batch.inputs, use_cache=False)
         targets = batch.labels[:, 1:]
         is_trained = targets != IGNORED_LABEL
         logits = self._head(output.last_hidden_state[:, :-1][is_trained])
         return cross_entropy(logits.float(), targets[is_trained], reduction="sum")
 
     def _whole_sum(self, batch: Batch) -> torch.Tensor:
-        output = self._model(input_ids=batch.input_ids, attention_mask=batch.attention_mask, use_cache=False)
+        output = self._model(**batch.inputs, use_cache=False)
         targets = batch.labels[:, 1:]
         is_trained = targets != IGNORED_LABEL
         return cross_entropy(output.logits[:, :-1][is_trained].float(), targets[is_trained], reduction="sum")

@@ -6,7 +6,7 @@ Shape letters: B rows, T tokens of the longest row.
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -20,38 +20,46 @@ epoch (the factor of transformers' LengthGroupedSampler)."""
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows padded on the right to the longest of them.
+    """Rows padded on the right to the longest of them, or sequences that several rows were packed into.
 
     Attributes:
         example_ids: Of the rows, in order.
         input_ids: [B, T], int64.
-        attention_mask: [B, T], int64, 1 for real tokens.
+        attention_mask: [B, T], int64, 1 for real tokens; None for packed sequences, where the model finds the
+            borders in ``position_ids``.
         labels: [B, T], int64, -100 outside answers and in the padding; not shifted.
         num_tokens: Real tokens.
         num_trained_tokens: Tokens in the loss.
+        position_ids: [B, T], int64, from 0 in each packed row; None leaves them to the model.
     """
 
     example_ids: tuple[str, ...]
     input_ids: torch.Tensor
-    attention_mask: torch.Tensor
+    attention_mask: torch.Tensor | None
     labels: torch.Tensor
     num_tokens: int
     num_trained_tokens: int
+    position_ids: torch.Tensor | None = None
 
     @property
     def num_padded_tokens(self) -> int:
         """Tokens computed for nothing."""
         return self.input_ids.numel() - self.num_tokens
 
+    @property
+    def inputs(self) -> dict[str, torch.Tensor | None]:
+        """What the model's forward pass is given."""
+        inputs = {"input_ids": self.input_ids, "attention_mask": self.attention_mask}
+        return inputs if self.position_ids is None else {**inputs, "position_ids": self.position_ids}
+
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on a device."""
-        return Batch(
-            self.example_ids,
-            self.input_ids.to(device),
-            self.attention_mask.to(device),
-            self.labels.to(device),
-            self.num_tokens,
-            self.num_trained_tokens,
+        return replace(
+            self,
+            input_ids=self.input_ids.to(device),
+            attention_mask=None if self.attention_mask is None else self.attention_mask.to(device),
+            labels=self.labels.to(device),
+            position_ids=None if self.position_ids is None else self.position_ids.to(device),
         )
 
 
@@ -127,5 +135,6 @@ def collate(rows: Sequence[ChatRow], *, pad_token_id: int) -> Batch:
         attention_mask=attention_mask,
         labels=labels,
         num_tokens=sum(len(row.input_ids) for row in rows),
-        num_trained_tokens=sum(row.num_trained_tokens for row in rows),
+        # Nothing predicts a row's first token.
+        num_trained_tokens=int((labels[:, 1:] != IGNORED_LABEL).sum()),
     )

@@ -77,12 +77,20 @@ class OptimisationSettings:
         warmup_fraction: Part of all steps with a linearly rising rate, 0-1.
         weight_decay: AdamW's decoupled decay.
         max_grad_norm: Gradients are clipped to this norm; 0 switches clipping off.
-        dtype: "float32", "bfloat16" or "auto": bfloat16 where the device has instructions for it, else
-            float32. The adapter's own weights are float32 always.
+        dtype: "float32", "bfloat16", "float16" (with a dynamic loss scale, for cards without bfloat16) or
+            "auto": bfloat16 where the device has instructions for it, else float32. The adapter's own weights
+            are float32 always.
         gradient_checkpointing: Recompute activations in the backward pass: less memory, about a third slower.
+        packing: Put several rows behind each other into one sequence of at most ``max_length_tokens``, each
+            kept from seeing the others; whether it really is kept is tried out before the first step
+            (MISSION D4).
         max_length_tokens: Longer rows are dropped and reported, never cut.
         log_every_steps: Interval of training metrics.
         eval_every_steps: Interval of the held-out loss.
+        save_every_steps: Interval of checkpoints.
+        early_stopping_patience: Measurements of the held-out loss without an improvement after which training
+            stops and the weights of the best one are taken; None never stops.
+        max_minutes: Training stops after the step in which this time is over; None sets no limit.
         seed: Of weights, dropout and order.
     """
 
@@ -97,9 +105,13 @@ class OptimisationSettings:
     max_grad_norm: float = 1.0
     dtype: str = "auto"
     gradient_checkpointing: bool = True
+    packing: bool = False
     max_length_tokens: int = 2048
     log_every_steps: int = 10
     eval_every_steps: int = 50
+    save_every_steps: int = 200
+    early_stopping_patience: int | None = None
+    max_minutes: float | None = None
     seed: int = 0
 
 
@@ -110,9 +122,30 @@ class DataSettings:
     Attributes:
         system_prompt: Put before examples that have no system message of their own (not before general ones);
             None adds nothing.
+        max_examples: Train on a random choice of this many examples, drawn with the seed; None takes all. For
+            the small experiment (MISSION D6).
     """
 
     system_prompt: str | None = None
+    max_examples: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreflightSettings:
+    """What is tried out before the first step (MISSION T1-T3).
+
+    Attributes:
+        overfit: "auto" makes the model learn a few examples by heart the first time that this base model is
+            trained with these versions of the libraries; "always" does so every time.
+        overfit_examples: How many examples that are.
+        overfit_max_steps: Steps after which the attempt counts as failed.
+        num_shown_batches: Batches that are decoded for people to look at.
+    """
+
+    overfit: str = "auto"
+    overfit_examples: int = 10
+    overfit_max_steps: int = 60
+    num_shown_batches: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +154,18 @@ class TrainingConfig:
 
     Attributes:
         method: "lora"; "qlora", the same on a base in 4 bit, for exploring (MISSION B4; needs CUDA and
-            bitsandbytes); or "full", which is counted and judged but not trained yet.
+            bitsandbytes); or "full", all weights of the model.
         lora: The adapter's shape; unused by "full".
         training: How it is trained.
         data: How examples become conversations.
+        preflight: What is tried out before the first step.
     """
 
     method: str = DEFAULT_METHOD
     lora: LoraSettings = field(default_factory=LoraSettings)
     training: OptimisationSettings = field(default_factory=OptimisationSettings)
     data: DataSettings = field(default_factory=DataSettings)
+    preflight: PreflightSettings = field(default_factory=PreflightSettings)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> "TrainingConfig":
@@ -160,6 +195,7 @@ class TrainingConfig:
             lora=LoraSettings(**sections["lora"]),
             training=OptimisationSettings(**sections["training"]),
             data=DataSettings(**sections["data"]),
+            preflight=PreflightSettings(**sections["preflight"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -193,14 +229,24 @@ _RULES: Mapping[str, Mapping[str, Rule]] = {
         "warmup_fraction": number(0, 1, high_open=True),
         "weight_decay": number(0, 1),
         "max_grad_norm": number(0, math.inf),
-        "dtype": choice("auto", "float32", "bfloat16"),
+        "dtype": choice("auto", "float32", "bfloat16", "float16"),
         "gradient_checkpointing": FLAG,
+        "packing": FLAG,
         "max_length_tokens": count(8, 1_000_000),
         "log_every_steps": count(1),
         "eval_every_steps": count(1),
+        "save_every_steps": count(1),
+        "early_stopping_patience": optional(count(1)),
+        "max_minutes": optional(number(0, 100_000, low_open=True)),
         "seed": count(0, 2**32 - 1),
     },
-    "data": {"system_prompt": optional(TEXT)},
+    "data": {"system_prompt": optional(TEXT), "max_examples": optional(count(1))},
+    "preflight": {
+        "overfit": choice("auto", "always"),
+        "overfit_examples": count(1, 100),
+        "overfit_max_steps": count(1, 10_000),
+        "num_shown_batches": count(0, 20),
+    },
 }
 
 

@@ -30,23 +30,18 @@ NAMES_ELSEWHERE: Final[Mapping[str, str]] = {
     "gradient_clipping": "max_grad_norm",
     "logging_steps": "log_every_steps",
     "eval_steps": "eval_every_steps",
+    "save_steps": "save_every_steps",
 }
 """Names in transformers, TRL, LLaMA-Factory and axolotl, to the name here."""
 
-_FLOAT16 = (
-    "There is no float16: its range overflows to NaN in training, which bfloat16's does not "
-    "(MISSION D1). Set dtype to auto or bfloat16."
-)
 _ABSENT: Final[Mapping[str, str]] = {
     "bf16": "Set dtype to auto or bfloat16.",
-    "fp16": _FLOAT16,
-    "packing": "Rows are batched by length and never packed, so nothing leaks between them (MISSION D4).",
+    "fp16": "Set dtype to float16, or better to auto: float16 overflows where bfloat16 does not (MISSION D1).",
     "load_in_4bit": "Set method to qlora, at the top of the configuration.",
     "modules_to_save": "Whole modules beside a LoRA are neither merged nor served here.",
 }
 _REFUSED_VALUES: Final[Mapping[str, str]] = {
     "lora.bias": "A LoRA with trained biases is refused by the merge here and by vLLM.",
-    "training.dtype": _FLOAT16,
 }
 
 

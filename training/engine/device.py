@@ -29,14 +29,14 @@ class Precision:
         return str(self.dtype).removeprefix("torch.")
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return the context for forward passes: products in bf16 from float32 adapter weights."""
+        """Return the context for forward passes: products in ``dtype`` from float32 adapter weights."""
         if self.dtype == torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=self.dtype)
 
 
 def choose_precision(dtype: str) -> Precision:
-    """Resolve a configured dtype: "float32", "bfloat16" or "auto".
+    """Resolve a configured dtype: "float32", "bfloat16", "float16" or "auto".
 
     "auto" is bfloat16 on a GPU or CPU with instructions for it (AVX512-BF16, AMX), where it is 1.5 to 2 times
     as fast as float32, and float32 elsewhere, where bfloat16 would be emulated slowly.
@@ -45,7 +45,15 @@ def choose_precision(dtype: str) -> Precision:
     if dtype == "auto":
         has_bf16 = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
         dtype = "bfloat16" if has_bf16 else "float32"
-    return Precision(device, {"bfloat16": torch.bfloat16, "float32": torch.float32}[dtype])
+    dtypes = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+    return Precision(device, dtypes[dtype])
+
+
+def weights_dtype(method: str, precision: Precision) -> torch.dtype:
+    """Return the format in which the base is loaded: that of its products where it is frozen; float32 for the
+    method "full", whose changes are often smaller than the rounding of bfloat16.
+    """
+    return torch.float32 if method == "full" else precision.dtype
 
 
 def choose_attention(precision: Precision, longest_row_tokens: int) -> str:

@@ -57,6 +57,27 @@ class TrainingFailed(TrainingEngineError):
     """Training stopped: a loss not finite, an untrained matrix, an adapter that does not read back."""
 
 
+class NotFinite(TrainingFailed):
+    """The loss or the gradient of a step is infinite or no number.
+
+    Args:
+        what: "loss" or "gradient norm".
+        step: The optimiser step, from 1.
+        example_ids: Of the rows that were computed when it was seen.
+    """
+
+    def __init__(self, *, what: str, step: int, example_ids: Sequence[str]) -> None:
+        super().__init__(
+            "loss-not-finite",
+            f"The {what} is not finite in step {step}; the examples of it are "
+            f"{', '.join(example_ids[:20])}. Lower the learning rate and look at these examples; the adapter "
+            "was not saved.",
+        )
+        self.what = what
+        self.step = step
+        self.example_ids = tuple(example_ids)
+
+
 class MergeRefused(TrainingEngineError):
     """The adapter does not fit the base, or asks for something that is not merged exactly."""
 

@@ -87,7 +87,7 @@ def take_fingerprint(
         training_data=_digest_data(training_data),
         holdout={} if holdout is None else _digest_data(holdout),
         base_model=digest_folder(base_model),
-        chat_template_sha256=_digest_template(base_model),
+        chat_template_sha256=digest_chat_template(base_model),
         config=config.to_json(),
         code_version=code_version,
         libraries=list_libraries(config.method),
@@ -128,7 +128,8 @@ def _digest_data(path: Path) -> dict[str, str]:
     return digests
 
 
-def _digest_template(base_model: Path) -> str | None:
+def digest_chat_template(base_model: Path) -> str | None:
+    """Return the sha256 of a base's chat template in UTF-8; None when it has none."""
     ignored: list[Finding] = []  # the tokenizer is judged where it is loaded
     tokenizer_config = read_json_object(
         base_model / "tokenizer_config.json", ignored, code="base-tokenizer-config"

@@ -22,15 +22,8 @@ def require_trainable(method: str, device: torch.device) -> None:
         device: Of the training.
 
     Raises:
-        ConfigInvalid: ``method-not-supported`` for "full"; ``qlora-needs-cuda`` or
-            ``qlora-needs-bitsandbytes``.
+        ConfigInvalid: ``qlora-needs-cuda`` or ``qlora-needs-bitsandbytes``.
     """
-    if method == "full":
-        raise ConfigInvalid(
-            "method-not-supported",
-            "Full fine-tuning is not trained here: what comes out of it is a whole model, and this trainer "
-            "writes adapters only. Set method to lora.",
-        )
     if method != "qlora":
         return
     if device.type != "cuda":

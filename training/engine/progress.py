@@ -1,7 +1,7 @@
 """How an engine tells its caller what it is doing."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class ProgressReporter(Protocol):
@@ -17,6 +17,18 @@ class ProgressReporter(Protocol):
         """Take measured values of one step."""
 
 
+class RunReporter(ProgressReporter, Protocol):
+    """Also keeps documents with the run."""
+
+    def record(self, name: str, values: Mapping[str, Any]) -> None:
+        """Take a document, such as "preflight", "finding" or "not_finite".
+
+        Args:
+            name: What it is.
+            values: JSON of at most 200 kB; every number is finite.
+        """
+
+
 class SilentReporter:
     """A reporter that drops everything."""
 
@@ -28,3 +40,6 @@ class SilentReporter:
 
     def metric(self, step: int, values: Mapping[str, float]) -> None:
         """Drop metric values."""
+
+    def record(self, name: str, values: Mapping[str, Any]) -> None:
+        """Drop a document."""

@@ -1,85 +1,117 @@
-"""The optimiser steps of a training run, and what is measured in them."""
+"""A training from its first step, or a checkpoint's, to its end: measurements, stopping, checkpoints."""
 
-import math
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import torch
 from peft import PeftModel
+from transformers import PreTrainedModel
 
-from training.engine.answer_loss import AnswerLoss
-from training.engine.batches import Batch, collate, count_steps, plan_steps
+from training.engine.batches import Batch, collate
 from training.engine.chat import ChatRow
+from training.engine.checkpoints import Checkpoint, CheckpointFolder
 from training.engine.config import OptimisationSettings
 from training.engine.device import Precision
+from training.engine.device_memory import MemoryMeter
+from training.engine.early_stopping import EarlyStopping
 from training.engine.errors import TrainingFailed
-from training.engine.lora_dropout import use_block_dropout
-from training.engine.lora_model import check_first_gradients, list_trainables
-from training.engine.progress import ProgressReporter
+from training.engine.held_out import HeldOutLoss
+from training.engine.loop_models import as_trained_model
+from training.engine.optimiser_state import read_moments, write_moments
+from training.engine.optimiser_step import OptimiserStep, StepOutcome
+from training.engine.process_group import ProcessGroup, SingleProcess
+from training.engine.progress import RunReporter
 from training.engine.schedule import count_warmup_steps, learning_rate_factor
+from training.engine.sharded_tensors import gather_whole, spread_like
 from training.engine.step_meter import StepMeter
+from training.engine.step_plan import StepPlan
+from training.engine.step_record import HeldOutRecord, Observers, StepObserver, StepRecord
+from training.engine.trained_model import TrainedModel
 
-FINAL_LOSS_STEPS = 10
-MIN_HELD_OUT_BATCH_SIZE = 8
-"""Held-out batches keep no activations, so they may be larger than those of training."""
+FINAL_LOSS_STEPS: Final = 10
 
 
 class TrainingLoop:
-    """Trains the adapter of a model in place.
+    """Trains a model in place.
 
     Attributes:
-        num_steps: Optimiser steps to do.
-        trainables: The adapter's parameters by name.
+        num_steps: Optimiser steps that are planned.
+        num_done: Optimiser steps done.
+        num_skipped_steps: Those left out because float16 overflowed.
+        resumed_from_step: Step of the checkpoint from which this process went on; 0 without one.
+        stop_reason: "early-stopping" or "time-limit"; None when all planned steps were done.
+        trainables: The trainable parameters by name.
         meter: Tokens and time so far.
-        held_out_loss: The last measured one; None without held-out rows.
+        held_out_loss: That of the weights at the end; None without held-out rows.
+        stopping: Follows the held-out loss.
     """
 
     def __init__(
         self,
         *,
-        model: PeftModel,
+        model: PeftModel | PreTrainedModel | TrainedModel,
         rows: Sequence[ChatRow],
         held_out: Sequence[ChatRow],
         pad_token_id: int,
         settings: OptimisationSettings,
         precision: Precision,
-        report: ProgressReporter,
+        report: RunReporter,
+        observers: Sequence[StepObserver] = (),
+        checkpoints: CheckpointFolder | None = None,
+        group: ProcessGroup | None = None,
     ) -> None:
-        """Prepare the model (dropout, checkpointing), the loss and the optimiser.
+        """Prepare the model (dropout, checkpointing, sharding), the loss and the optimiser.
 
         Args:
-            model: With a trainable adapter, on the device.
+            model: On the device; see `as_trained_model`.
             rows: At least one.
             held_out: For the held-out loss; may be empty.
             pad_token_id: Any valid id.
             settings: Learning rate, batches, steps.
             precision: Device and number format.
             report: Receives progress and metrics.
+            observers: Are told of every step.
+            checkpoints: Where the state is kept, and taken up again; None keeps none.
+            group: The processes that train together; None is this one alone.
         """
-        self._model = model
-        self._rows = rows
-        self._held_out = sorted(held_out, key=lambda row: len(row.input_ids))
-        self._pad_token_id = pad_token_id
         self._settings = settings
-        self._precision = precision
         self._report = report
+        self._observers = Observers(observers)
+        self._checkpoints = checkpoints
+        self._group = group or SingleProcess()
+        self._memory = MemoryMeter(precision.device)
+        self._plan = StepPlan(rows, settings, pad_token_id=pad_token_id)
         self._recent: deque[tuple[float, int]] = deque(maxlen=FINAL_LOSS_STEPS)
+        self._best: dict[str, torch.Tensor] = {}
+        self._begun = self._earlier_seconds = 0.0
         self.meter = StepMeter()
+        self.stopping = EarlyStopping(patience=settings.early_stopping_patience)
         self.held_out_loss: float | None = None
-        self.trainables = list_trainables(model)
-        self.num_steps = count_steps(
-            len(rows),
-            batch_size=settings.per_device_batch_size,
-            accumulation_steps=settings.gradient_accumulation_steps,
-            num_epochs=settings.num_epochs,
-            max_steps=settings.max_steps,
+        self.num_done = self.num_skipped_steps = self.resumed_from_step = 0
+        self.stop_reason: str | None = None
+        self.num_steps = self._plan.num_steps
+        self._model = as_trained_model(model)
+        shortest = min(rows, key=lambda row: len(row.input_ids))
+        loss = self._model.prepare(
+            collate([shortest], pad_token_id=pad_token_id).to(precision.device),
+            precision,
+            gradient_checkpointing=settings.gradient_checkpointing,
         )
-        self._prepare_model()
-        with precision.autocast():
-            shortest = min(rows, key=lambda row: len(row.input_ids))
-            self._loss = AnswerLoss(model.get_base_model(), self._collate([shortest]))
-        self._optimiser = torch.optim.AdamW(
-            self.trainables.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        self.trainables = self._model.trainables
+        self._model.start_alike(self._group)
+        self._step = OptimiserStep(
+            model=self._model, loss=loss, settings=settings, precision=precision, group=self._group
+        )
+        self._held_out = HeldOutLoss(
+            held_out,
+            model=self._model,
+            loss=loss,
+            batch_size=settings.per_device_batch_size,
+            pad_token_id=pad_token_id,
+            precision=precision,
+            group=self._group,
         )
 
     @property
@@ -87,73 +119,75 @@ class TrainingLoop:
         """Mean loss per trained token over the last steps, in nats."""
         return sum(loss for loss, _ in self._recent) / sum(tokens for _, tokens in self._recent)
 
-    def _prepare_model(self) -> None:
-        if self._precision.device.type == "cpu":
-            use_block_dropout(self._model)
-        if self._settings.gradient_checkpointing:
-            # Without gradients at the inputs, checkpointed blocks of a frozen model would get none at all.
-            self._model.enable_input_require_grads()
-            self._model.gradient_checkpointing_enable({"use_reentrant": False})
+    @property
+    def peak_memory_bytes(self) -> int:
+        """Highest memory use of this process, as in `MemoryMeter`."""
+        return self._memory.read_peak_bytes()
 
     def train(self) -> None:
-        """Run all optimiser steps and measure the held-out loss at intervals and at the end.
+        """Run the optimiser steps, from the newest checkpoint on where there is one.
+
+        The held-out loss is measured at intervals and at the end. After an early stop the weights are those
+        of the best measurement.
 
         Raises:
-            TrainingFailed: ``loss-not-finite`` or ``lora-without-gradient``.
+            NotFinite: The loss or the gradient of a step.
+            TrainingFailed: Something gets no gradient in the first step, ``checkpoint-unreadable``, or
+                ``checkpoints-differ`` where the processes do not see the same checkpoint.
         """
-        settings = self._settings
-        steps = plan_steps(
-            [len(row.input_ids) for row in self._rows],
-            batch_size=settings.per_device_batch_size,
-            accumulation_steps=settings.gradient_accumulation_steps,
-            num_steps=self.num_steps,
-            seed=settings.seed,
-        )
-        self._model.train()
-        for step, batches in enumerate(steps, start=1):
-            is_last = step == self.num_steps
-            with self.meter.measure():
-                self._train_step(step, [self._collate([self._rows[i] for i in rows]) for rows in batches])
-            if step == 1 or step % settings.log_every_steps == 0 or is_last:
-                self._log_step(step)
-            if self._held_out and (step % settings.eval_every_steps == 0 or is_last):
-                self.held_out_loss = self._measure_held_out()
-                self._report.metric(step, {"held_out_loss": self.held_out_loss})
+        self._resume()
+        self._begun = time.monotonic() - self._earlier_seconds
+        self._model.module.train()
+        for step, batches in self._plan.iterate(after_step=self.num_done):
+            if self.stop_reason is not None:
+                break
+            self._run_step(step, batches)
+            self._judge_time()
+            is_last = step == self.num_steps or self.stop_reason is not None
+            self._report_step(step, is_last=is_last)
+            if self._held_out and (step % self._settings.eval_every_steps == 0 or is_last):
+                self._evaluate(step)
+            is_ended = is_last or self.stop_reason is not None
+            if self._checkpoints is not None and step % self._settings.save_every_steps == 0 and not is_ended:
+                self._save(self._checkpoints)
+        self._take_best()
 
-    def _train_step(self, step: int, batches: Sequence[Batch]) -> None:
-        """Accumulate gradients weighted by trained tokens, clip, and step."""
-        num_trained = sum(batch.num_trained_tokens for batch in batches)
-        loss_sum = 0.0
+    def _run_step(self, step: int, batches: Sequence[Batch]) -> None:
+        """Do an optimiser step and tell the observers."""
+        before = self.meter.to_json()
+        rate = self._learning_rate(step)
+        with self.meter.measure():
+            outcome = self._step.run(step, batches, learning_rate=rate)
+        self._count(batches, outcome)
+        self.num_done = step
+        after = self.meter.to_json()
+        self._observers.on_step(
+            StepRecord(
+                step=step,
+                num_steps=self.num_steps,
+                loss=outcome.loss_sum / outcome.num_trained_tokens,
+                gradient_norm=outcome.gradient_norm,
+                max_grad_norm=self._settings.max_grad_norm or None,
+                learning_rate=rate,
+                num_tokens=sum(batch.num_tokens for batch in batches),
+                num_trained_tokens=outcome.num_trained_tokens,
+                num_padded_tokens=sum(batch.num_padded_tokens for batch in batches),
+                seconds=after["seconds"] - before["seconds"],
+                memory_bytes=self._memory.read_in_use_bytes(),
+            )
+        )
+
+    def _count(self, batches: Sequence[Batch], outcome: StepOutcome) -> None:
         for batch in batches:
-            loss_sum += self._accumulate(step, batch, num_trained)
-        if step == 1:
-            check_first_gradients(self.trainables)
-        norm = float(
-            torch.nn.utils.clip_grad_norm_(self.trainables.values(), self._settings.max_grad_norm or math.inf)
+            self.meter.add_batch(batch)
+        self.meter.add_step(
+            loss_sum=outcome.loss_sum,
+            num_trained_tokens=outcome.num_trained_tokens,
+            gradient_norm=outcome.gradient_norm,
         )
-        if not math.isfinite(norm):
-            raise _not_finite("gradient norm", step, batches)
-        for group in self._optimiser.param_groups:
-            group["lr"] = self._learning_rate(step)
-        self._optimiser.step()
-        self._optimiser.zero_grad(set_to_none=True)
-        self.meter.add_step(loss_sum=loss_sum, num_trained_tokens=num_trained, gradient_norm=norm)
-        self._recent.append((loss_sum, num_trained))
-
-    def _accumulate(self, step: int, batch: Batch, num_trained: int) -> float:
-        """Add a batch's gradients, weighted by its share of the step's trained tokens; return its summed
-        loss.
-
-        Weighting batches alike instead would let short answers count more (transformers issue 34191).
-        """
-        with self._precision.autocast():
-            loss = self._loss.sum(batch)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise _not_finite("loss", step, [batch])
-        torch.autograd.backward(loss / num_trained)
-        self.meter.add_batch(batch)
-        return value
+        self._recent.append((outcome.loss_sum, outcome.num_trained_tokens))
+        if outcome.gradient_norm is None:
+            self.num_skipped_steps += 1
 
     def _learning_rate(self, step: int) -> float:
         """Return the rate of a step, counted from 1."""
@@ -164,36 +198,113 @@ class TrainingLoop:
             scheduler=self._settings.lr_scheduler,
         )
 
-    def _log_step(self, step: int) -> None:
+    def _judge_time(self) -> None:
+        seconds = time.monotonic() - self._begun
+        limit = self._settings.max_minutes
+        # The clocks of several processes differ; they must stop after the same step.
+        (votes,) = self._group.sum_numbers(float(limit is not None and seconds > 60 * limit))
+        if votes and self.num_done < self.num_steps:
+            self.stop_reason = "time-limit"
+
+    def _report_step(self, step: int, *, is_last: bool) -> None:
+        if step != 1 and step % self._settings.log_every_steps != 0 and not is_last:
+            return
         values = self.meter.take_interval()
-        self._report.metric(step, {**values, "learning_rate": self._learning_rate(step)})
+        values |= {
+            "learning_rate": self._learning_rate(step),
+            "memory_bytes": self._memory.read_in_use_bytes(),
+        }
+        self._report.metric(step, values)
         self._report.progress(
             0.03 + 0.95 * step / self.num_steps,
             f"step {step}/{self.num_steps}, loss {values['loss']:.3f}, "
             f"{values['tokens_per_second']:.0f} tokens/s",
         )
 
-    def _measure_held_out(self) -> float:
-        """Return the mean loss per trained token on the held-out rows: no gradients, no dropout."""
-        size = max(MIN_HELD_OUT_BATCH_SIZE, self._settings.per_device_batch_size)
-        loss_sum, num_trained = 0.0, 0
-        self._model.eval()
-        with torch.no_grad(), self._precision.autocast():
-            for start in range(0, len(self._held_out), size):
-                batch = self._collate(self._held_out[start : start + size])
-                loss_sum += float(self._loss.sum(batch))
-                num_trained += batch.num_trained_tokens
-        self._model.train()
-        return loss_sum / num_trained
+    def _evaluate(self, step: int) -> None:
+        """Measure the held-out loss, remember the best weights, and stop where patience is over."""
+        has_own_peak = self._memory.restart_peak()
+        before = self._memory.read_in_use_bytes()
+        loss = self.held_out_loss = self._held_out.measure()
+        self._report.metric(step, {"held_out_loss": loss})
+        self._observers.on_held_out(
+            HeldOutRecord(
+                step=step,
+                loss=loss,
+                memory_before_bytes=before,
+                memory_after_bytes=self._memory.read_in_use_bytes(),
+                memory_peak_bytes=self._memory.read_peak_bytes() if has_own_peak else None,
+            )
+        )
+        is_best = self.stopping.observe(step, loss)
+        if is_best and self.stopping.patience is not None:
+            self._best = {name: tensor.cpu().clone() for name, tensor in self._gather_weights()}
+        if self.stopping.should_stop and step < self.num_steps:
+            self.stop_reason = "early-stopping"
 
-    def _collate(self, rows: Sequence[ChatRow]) -> Batch:
-        return collate(rows, pad_token_id=self._pad_token_id).to(self._precision.device)
+    def _take_best(self) -> None:
+        """After an early stop, go back to the weights with the lowest held-out loss."""
+        if self.stop_reason != "early-stopping" or not self._best:
+            return
+        self._write_weights(self._best)
+        self.held_out_loss = self.stopping.best_loss
+        self._report.log(
+            "info",
+            f"The held-out loss has not fallen since step {self.stopping.best_step}; training stopped after "
+            f"step {self.num_done}, and the weights are those of step {self.stopping.best_step}.",
+        )
 
+    def _save(self, folder: CheckpointFolder) -> None:
+        weights = dict(self._gather_weights())
+        moments = read_moments(self._step.optimiser, self.trainables)
+        if self._group.rank != 0:
+            return
+        progress: dict[str, Any] = {
+            "meter": self.meter.to_json(),
+            "recent": [list(item) for item in self._recent],
+            "stopping": self.stopping.to_json(),
+            "loss_scale": self._step.scale.to_json(),
+            "num_skipped_steps": self.num_skipped_steps,
+            "seconds": time.monotonic() - self._begun,
+        }
+        folder.save(
+            Checkpoint(
+                step=self.num_done, trainables=weights, moments=moments, best=self._best, progress=progress
+            )
+        )
 
-def _not_finite(what: str, step: int, batches: Sequence[Batch]) -> TrainingFailed:
-    ids = [example_id for batch in batches for example_id in batch.example_ids]
-    return TrainingFailed(
-        "loss-not-finite",
-        f"The {what} is not finite in step {step}; the examples of it are {', '.join(ids[:20])}. "
-        "Lower the learning rate and look at these examples; the adapter was not saved.",
-    )
+    def _resume(self) -> None:
+        checkpoint = self._checkpoints.load_latest() if self._checkpoints is not None else None
+        self._agree_on_step(0 if checkpoint is None else checkpoint.step)
+        if checkpoint is None:
+            return
+        self._write_weights(checkpoint.trainables)
+        write_moments(self._step.optimiser, self.trainables, checkpoint.moments)
+        self._best = dict(checkpoint.best)
+        progress = checkpoint.progress
+        self.meter.load_json(progress["meter"])
+        self._recent.extend((float(loss), int(tokens)) for loss, tokens in progress["recent"])
+        self.stopping = EarlyStopping.from_json(progress["stopping"])
+        self._step.scale.load_json(progress["loss_scale"])
+        self.num_skipped_steps = int(progress["num_skipped_steps"])
+        self._earlier_seconds = float(progress["seconds"])
+        self.num_done = self.resumed_from_step = checkpoint.step
+        self._report.log("info", f"Training goes on from the checkpoint of step {checkpoint.step}.")
+
+    def _agree_on_step(self, step: int) -> None:
+        (total, squares) = self._group.sum_numbers(step, step * step)
+        # By the equality case of Cauchy-Schwarz: n times the sum of squares is the squared sum.
+        if self._group.size * squares != total * total:
+            raise TrainingFailed(
+                "checkpoints-differ",
+                f"The processes do not see the same checkpoint; process {self._group.rank} would go on from "
+                f"step {step}. Give all of them one folder for checkpoints that they share.",
+            )
+
+    def _gather_weights(self) -> list[tuple[str, torch.Tensor]]:
+        return [(name, gather_whole(parameter.detach())) for name, parameter in self.trainables.items()]
+
+    def _write_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        with torch.no_grad():
+            for name, parameter in self.trainables.items():
+                parameter.copy_(spread_like(weights[name], parameter))

@@ -6,13 +6,17 @@ from django.db import models
 
 from registry.models import Artifact, BaseModel, DatasetVersion, Job
 from registry.models.fields import Recorded, name_field
-from training.choices import TrainingRunState
+from training.choices import TrainingPurpose, TrainingRunState
 
 
 class TrainingRun(Recorded):
     """One training of one adapter: which data, base and configuration led to which bytes (MISSION G5).
 
-    `num_synced_events` is the sequence of the last job event whose metrics were copied to `metric_points`.
+    `parent` is the run that this one varies, and `remedy` how (MISSION F8, empty for a run of its own).
+    `lint` is what the rules said of the configuration as it was given (MISSION D2): `findings`, `unchecked`
+    and whether errors were accepted (`is_overridden`); {} for a run that was never judged.
+    `num_synced_events` is the sequence of the last job event that was copied to `metric_points`, `findings`
+    and `documents`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -23,6 +27,15 @@ class TrainingRun(Recorded):
         DatasetVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     config = models.JSONField(default=dict)
+    purpose = models.CharField(
+        max_length=16, choices=TrainingPurpose.choices, default=TrainingPurpose.TRAINING
+    )
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children"
+    )
+    remedy = models.CharField(max_length=32, blank=True, default="")
+    note = models.TextField(blank=True, default="")
+    lint = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=16, choices=TrainingRunState.choices, default=TrainingRunState.QUEUED)
     job = models.ForeignKey(Job, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     artifact = models.ForeignKey(Artifact, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

@@ -58,10 +58,16 @@ def _find_config(
     row = look_up(faults, _BASE_MODEL, functools.partial(get_base_model, base_model))
     if row is None:
         return None, None
-    return look_up(faults, _BASE_MODEL, functools.partial(_read_config, row)), row.num_parameters
+    return look_up(faults, _BASE_MODEL, functools.partial(read_base_config, row)), row.num_parameters
 
 
-def _read_config(row: BaseModel) -> Mapping[str, Any]:
+def read_base_config(row: BaseModel) -> Mapping[str, Any]:
+    """The content of a registered base model's config.json.
+
+    Raises:
+        TrainingInvalid: it is no JSON object, or larger than such a file can be.
+        NotFoundError: the artifact has no such file.
+    """
     try:
         content = read_file_bytes(digest=row.artifact_id, path=CONFIG_FILE, max_bytes=MAX_CONFIG_BYTES)
         return parse_json_object(content.decode("utf-8-sig"))

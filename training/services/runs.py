@@ -1,73 +1,54 @@
 """Training runs: begins and cancels them, and lets them follow their job.
 
-A run's state, curves and result are copied from its job whenever somebody looks; nothing is kept in memory in
-between, and looking twice changes nothing.
+A run's state, curves, findings and result are copied from its job whenever somebody looks; nothing is kept in
+memory in between, and looking twice changes nothing.
 """
 
 import logging
-import math
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from registry.choices import TRAINING_ROLES, DatasetRole, JobKind, TokenScope
-from registry.errors import AssayError, Fault, IllegalTransition
-from registry.models import BaseModel, DatasetVersion, Job
-from registry.selectors.base_models import get_base_model
-from registry.selectors.jobs import list_metric_points
+from registry.choices import JobKind, TokenScope
+from registry.errors import AssayError, IllegalTransition
+from registry.models import Job
 from registry.services.actors import SYSTEM, Actor
 from registry.services.audit import record_audit
-from registry.services.datasets import DATA_FILE
 from registry.services.jobs import enqueue_job, request_cancel
-from registry.services.lookups import look_up
-from registry.services.names import find_name_fault
-from training.choices import ACTIVE_TRAINING_STATES, TRAINING_TRANSITIONS, TrainingRunState
-from training.engine.config import TrainingConfig
-from training.engine.data.jsonl import GENERAL_FOLDER
-from training.engine.errors import ConfigInvalid
+from training.choices import ACTIVE_TRAINING_STATES, TRAINING_TRANSITIONS, TrainingPurpose, TrainingRunState
+from training.engine.lint.findings import LintReport
 from training.errors import TrainingConflict, TrainingInvalid
-from training.models import MetricPoint, TrainingRun
-from training.selectors.runs import get_training_run, list_active_run_ids, list_run_ids_of_job
+from training.models import TrainingRun
+from training.selectors.runs import (
+    VERDICT_DOCUMENTS,
+    get_training_run,
+    list_active_run_ids,
+    list_known_overfits,
+    list_run_ids_of_job,
+)
 from training.services.code_versions import TRAIN
-from training.services.dataset_lookups import config_faults, find_dataset
+from training.services.failure_rows import name_handbook_rows
 from training.services.following import StateRules, change_state, copy_job_state, make_failure
+from training.services.incidents import note_failed_run
+from training.services.run_lint import judge_run, list_lint_faults
+from training.services.run_reports import copy_reports
+from training.services.run_requests import RunInputs, TrainingRequest, job_inputs, require_valid
+
+__all__ = [
+    "TrainingRequest",
+    "begin_run",
+    "cancel_training_run",
+    "create_training_run",
+    "follow_job",
+    "on_job_finished",
+    "reconcile_all",
+]
 
 logger = logging.getLogger(__name__)
 
-MAX_METRIC_NAME_CHARACTERS = 48
-_HELD_OUT_ROLES = (DatasetRole.HOLDOUT, DatasetRole.TRAIN)
 _RULES = StateRules(noun="Training run", action="training", transitions=TRAINING_TRANSITIONS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingRequest:
-    """What a client asks for.
-
-    Attributes:
-        name: For people; need not be unique.
-        base_model_name: A registered base model.
-        datasets: "name@number" of training and general datasets.
-        holdout: "name@number" of a dataset for the held-out loss; None leaves it out.
-        config: As in `training.engine.config.TrainingConfig`; missing keys take their defaults.
-    """
-
-    name: str
-    base_model_name: str
-    datasets: Sequence[str]
-    holdout: str | None
-    config: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Inputs:
-    base_model: BaseModel
-    datasets: list[DatasetVersion]
-    holdout: DatasetVersion | None
-    config: TrainingConfig
 
 
 def create_training_run(*, request: TrainingRequest, actor: Actor) -> TrainingRun:
@@ -76,18 +57,52 @@ def create_training_run(*, request: TrainingRequest, actor: Actor) -> TrainingRu
 
     Raises:
         ScopeError: the actor may not submit.
-        TrainingInvalid: with every fault at once (code `training-run-invalid`).
+        TrainingInvalid: with every fault at once (code `training-run-invalid`), or with every error that the
+            rules found (`training-lint-failed`).
     """
     actor.require(TokenScope.SUBMIT)
-    inputs = _require_valid(request)
+    inputs = require_valid(request)
+    return begin_run(inputs=inputs, request=request, actor=actor, parent=inputs.parent)
+
+
+def begin_run(
+    *,
+    inputs: RunInputs,
+    request: TrainingRequest,
+    actor: Actor,
+    parent: TrainingRun | None = None,
+    remedy: str = "",
+) -> TrainingRun:
+    """Begins a run of checked inputs.
+
+    Args:
+        inputs: As `require_valid` gives them.
+        request: For name, purpose, note and whether errors of the rules are accepted.
+        actor: The caller has checked that it may submit.
+        parent: The run that this one varies, or None.
+        remedy: How it varies it; "" without a parent.
+
+    Raises:
+        TrainingInvalid: the rules found errors (`training-lint-failed`).
+    """
+    report = judge_run(
+        config=inputs.given,
+        base_model=inputs.base_model,
+        datasets=inputs.datasets,
+        has_held_out=inputs.holdout is not None,
+    )
+    faults = list_lint_faults(report)
+    if faults and not request.allow_lint_errors:
+        raise TrainingInvalid("training-lint-failed", faults=faults)
     config = inputs.config.to_json()
     with transaction.atomic():
         job = enqueue_job(
             kind=JobKind.TRAIN,
-            inputs=_job_inputs(inputs),
-            config={**config, "base_model_name": inputs.base_model.name},
+            inputs=job_inputs(inputs),
+            config={**config, "base_model_name": inputs.base_model.name, "purpose": request.purpose},
             code_version=TRAIN,
             subject=f"{request.name} on {inputs.base_model}",
+            hints={"known_overfits": list_known_overfits(inputs.base_model)},
             actor=actor,
         )
         run = TrainingRun.objects.create(
@@ -95,16 +110,16 @@ def create_training_run(*, request: TrainingRequest, actor: Actor) -> TrainingRu
             base_model=inputs.base_model,
             holdout=inputs.holdout,
             config=config,
+            purpose=request.purpose,
+            parent=parent,
+            remedy=remedy,
+            note=request.note,
+            lint={**report.to_json(), "is_overridden": bool(faults)},
             job=job,
             created_by=actor.user,
         )
         run.datasets.set(inputs.datasets)
-        record_audit(
-            actor=actor,
-            action="training.create",
-            target=run,
-            after={"name": run.name, "datasets": [str(item) for item in inputs.datasets], "job": str(job.pk)},
-        )
+        _record_beginning(run, inputs, report, actor)
     follow_job(run_id=run.pk)
     return get_training_run(run.pk)
 
@@ -156,73 +171,37 @@ def reconcile_all() -> None:
             logger.exception("training run %s could not be updated; it is tried again", run_id)
 
 
+def _record_beginning(run: TrainingRun, inputs: RunInputs, report: LintReport, actor: Actor) -> None:
+    after: dict[str, Any] = {
+        "name": run.name,
+        "purpose": str(run.purpose),
+        "datasets": [str(item) for item in inputs.datasets],
+        "job": str(run.job_id),
+    }
+    if run.parent_id is not None:
+        after |= {"parent": str(run.parent_id), "remedy": run.remedy}
+    record_audit(actor=actor, action="training.create", target=run, after=after)
+    if report.has_errors:
+        codes = [fault.code for fault in list_lint_faults(report)]
+        record_audit(actor=actor, action="training.allow_lint_errors", target=run, after={"codes": codes})
+
+
 def _is_awaited(job: Job) -> bool:
     return TrainingRun.objects.filter(job=job, state__in=ACTIVE_TRAINING_STATES).exists()
 
 
-def _require_valid(request: TrainingRequest) -> _Inputs:
-    faults: list[Fault] = []
-    if (fault := find_name_fault(request.name, where="/name")) is not None:
-        faults.append(fault)
-    base_model = look_up(faults, "/base_model", lambda: get_base_model(request.base_model_name))
-    datasets = [
-        find_dataset(faults, reference, f"/datasets/{index}", TRAINING_ROLES)
-        for index, reference in enumerate(dict.fromkeys(request.datasets))
-    ]
-    if not request.datasets:
-        message = "Name at least one training dataset."
-        faults.append(Fault(code="datasets-missing", message=message, where="/datasets"))
-    holdout = None
-    if request.holdout is not None:
-        holdout = find_dataset(faults, request.holdout, "/holdout", _HELD_OUT_ROLES)
-    config = _read_config(faults, request.config)
-    if faults or base_model is None or config is None:
-        raise TrainingInvalid("training-run-invalid", faults=faults)
-    return _Inputs(
-        base_model=base_model,
-        datasets=[item for item in datasets if item is not None],
-        holdout=holdout,
-        config=config,
-    )
-
-
-def _read_config(faults: list[Fault], config: Mapping[str, Any]) -> TrainingConfig | None:
-    try:
-        return TrainingConfig.from_json(config)
-    except ConfigInvalid as error:
-        faults.extend(config_faults(error, below="/config"))
-    return None
-
-
-def _job_inputs(inputs: _Inputs) -> dict[str, Any]:
-    files = {
-        _training_file_name(item): {"artifact": item.artifact_id, "path": DATA_FILE}
-        for item in inputs.datasets
-    }
-    job_inputs: dict[str, Any] = {
-        "base_model": {"artifact": inputs.base_model.artifact_id},
-        "training_data": {"files": dict(sorted(files.items()))},
-    }
-    if inputs.holdout is not None:
-        job_inputs["holdout"] = {"artifact": inputs.holdout.artifact_id}
-    return job_inputs
-
-
-def _training_file_name(version: DatasetVersion) -> str:
-    """General data goes where the engine knows it as such: it gets no system prompt of the task."""
-    is_general = version.dataset.role == DatasetRole.GENERAL
-    return f"{GENERAL_FOLDER}/{version}.jsonl" if is_general else f"{version}.jsonl"
-
-
 def _copy_job(run: TrainingRun, job: Job | None) -> None:
     if job is not None:
-        _copy_metrics(run, job)
+        copy_reports(run, job)
     copy_job_state(run, job, rules=_RULES, on_success=_take_over)
+    if run.state == TrainingRunState.FAILED:
+        name_handbook_rows(run)
+        note_failed_run(run=run)
 
 
 def _take_over(run: TrainingRun, job: Job) -> None:
-    if job.output_artifact_id is None:
-        failure = make_failure("adapter-missing", f"Job {job.pk} succeeded without an adapter.")
+    failure = _find_gap(run, job)
+    if failure is not None:
         change_state(
             run,
             TrainingRunState.FAILED,
@@ -243,30 +222,11 @@ def _take_over(run: TrainingRun, job: Job) -> None:
     )
 
 
-def _copy_metrics(run: TrainingRun, job: Job) -> None:
-    """Copies new points. A repeated attempt measures the same steps again; its values take the place of the
-    old ones.
-    """
-    rows = list_metric_points(job=job, after=run.num_synced_events)
-    points = {
-        (row.step, name): MetricPoint(run=run, step=row.step, name=name, value=float(value))
-        for row in rows
-        for name, value in row.values.items()
-        if _is_point(row.step, name, value)
-    }
-    if not rows:
-        return
-    MetricPoint.objects.bulk_create(
-        points.values(),
-        update_conflicts=True,
-        unique_fields=["run", "step", "name"],
-        update_fields=["value"],
-        batch_size=200,
-    )
-    run.num_synced_events = rows[-1].sequence
-    run.save(update_fields=["num_synced_events"])
-
-
-def _is_point(step: int, name: str, value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return is_number and step >= 0 and len(name) <= MAX_METRIC_NAME_CHARACTERS
+def _find_gap(run: TrainingRun, job: Job) -> dict[str, Any] | None:
+    """What a succeeded job left out, as a failure of ours; None when all is there."""
+    needed = VERDICT_DOCUMENTS.get(run.purpose)
+    if needed is not None and not run.documents.filter(name=needed, passed__isnull=False).exists():
+        return make_failure(f"{needed}-missing", f"Job {job.pk} succeeded without its verdict ({needed}).")
+    if run.purpose == TrainingPurpose.TRAINING and job.output_artifact_id is None:
+        return make_failure("adapter-missing", f"Job {job.pk} succeeded without an adapter.")
+    return None

@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     prepare_environment(num_threads=spec.num_threads)
     if stored is None:
-        result = run_job(spec=spec, workdir=workdir, target=workdir)
+        kept = None if options.kept is None else options.kept.resolve()
+        result = run_job(spec=spec, workdir=workdir, target=workdir, kept=kept)
         return EXIT_OK if result.failure is None else EXIT_FAILED
     return _replay(spec, stored, workdir, is_in_place=options.in_place)
 
@@ -68,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
         "--in-place",
         action="store_true",
         help="repeat a finished job in its own folder instead of a new replay-<n> inside it",
+    )
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="folder that outlives attempts at the job (set by the worker); else an empty one is made. "
+        "A repetition never sees it",
     )
     parser.add_argument(
         "--watch-stdin",

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 
 EVENTS_NAME = "events.jsonl"
+MAX_LINE_BYTES = 256 * 1024
+"""What the worker reads as one event; a longer document is left out, with a warning in its place."""
 MAX_MESSAGE_CHARS = 4000
 """Longer messages are cut: they may hold what a model wrote."""
 
@@ -22,7 +24,8 @@ class EventWriter:
     """The reporter that the engines are given; may be used from several threads."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="utf-8", buffering=1)
+        # A lone surrogate becomes the escape that JSON has for it.
+        self._file = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -50,6 +53,16 @@ class EventWriter:
         numbers = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
         self._write({"type": "metric", "step": step, "values": numbers})
 
+    def record(self, name: str, values: Mapping[str, Any]) -> None:
+        """Reports a document that is kept with the run; see `training.engine.progress.RunReporter`."""
+        # Not as ASCII: escapes would double the size of Chinese texts.
+        line = _to_line({"type": "record", "message": name, "values": dict(values)}, is_ascii=False)
+        num_bytes = len(line.encode("utf-8", "backslashreplace"))
+        if num_bytes > MAX_LINE_BYTES:
+            self.log("warning", f"The document {name!r} has {num_bytes} bytes and is left out.")
+            return
+        self._write_line(line)
+
     def close(self) -> None:
         """Ends the file and brings it to the disk."""
         with self._lock:
@@ -58,10 +71,16 @@ class EventWriter:
             self._file.close()
 
     def _write(self, event: Mapping[str, Any]) -> None:
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"at": at, **event}, allow_nan=False)
+        self._write_line(_to_line(event))
+
+    def _write_line(self, line: str) -> None:
         with self._lock:
             self._file.write(line + "\n")
+
+
+def _to_line(event: Mapping[str, Any], *, is_ascii: bool = True) -> str:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"at": at, **event}, allow_nan=False, ensure_ascii=is_ascii)
 
 
 def _cut(message: str) -> str:

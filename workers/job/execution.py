@@ -16,6 +16,7 @@ from workers.job.spec import JobSpec, JobTask
 
 OUTPUTS_NAME = "outputs"
 SCRATCH_NAME = "scratch"
+KEPT_NAME = "kept"
 
 logger = logging.getLogger(__name__)
 
@@ -41,23 +42,33 @@ class Runner(Protocol):
         ...
 
 
-def run_job(*, spec: JobSpec, workdir: Path, target: Path) -> JobResult:
+def run_job(*, spec: JobSpec, workdir: Path, target: Path, kept: Path | None = None) -> JobResult:
     """Runs a job and writes events.jsonl, outputs/, scratch/ and result.json into `target`.
 
     Args:
         spec: What is to be done.
         workdir: The folder against which the inputs are named.
         target: Where to write; leftovers of an earlier run there are removed.
+        kept: The folder that outlives attempts, see `JobTask.kept`; None gives an empty one in `target`.
 
     Returns:
         The result; a failure is a result, too.
     """
     for name in (RESULT_NAME, EVENTS_NAME):
         (target / name).unlink(missing_ok=True)
-    for folder in (target / OUTPUTS_NAME, target / SCRATCH_NAME):
+    own_kept = [target / KEPT_NAME] if kept is None else []
+    for folder in (target / OUTPUTS_NAME, target / SCRATCH_NAME, *own_kept):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    task = JobTask(spec=spec, workdir=workdir, outputs=target / OUTPUTS_NAME, scratch=target / SCRATCH_NAME)
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    task = JobTask(
+        spec=spec,
+        workdir=workdir,
+        outputs=target / OUTPUTS_NAME,
+        scratch=target / SCRATCH_NAME,
+        kept=kept or target / KEPT_NAME,
+    )
     with EventWriter(target / EVENTS_NAME) as report:
         result = _run_guarded(task, report)
     try:

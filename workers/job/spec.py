@@ -6,7 +6,7 @@ any input.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,7 +15,7 @@ from workers.job.files import read_json, write_atomic
 
 SCHEMA_VERSION = 1
 SPEC_NAME = "spec.json"
-KINDS = ("check", "merge", "evaluate", "train", "prepare")
+KINDS = ("check", "merge", "evaluate", "train", "prepare", "triage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class JobSpec:
         code_version: The code whose result is wanted, such as "merge@1".
         inputs: Name of an input -> its folder, relative to the work folder.
         config: What the runner of the kind understands.
+        hints: What may spare the runner work and never changes its result.
         num_threads: Threads for arithmetic; results may depend on it in the last bit. None leaves the
             choice to the
             libraries.
@@ -39,6 +40,7 @@ class JobSpec:
     inputs: Mapping[str, str]
     config: Mapping[str, Any]
     num_threads: int | None = None
+    hints: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content of spec.json."""
@@ -49,6 +51,7 @@ class JobSpec:
             "code_version": self.code_version,
             "inputs": dict(self.inputs),
             "config": dict(self.config),
+            "hints": dict(self.hints),
             "num_threads": self.num_threads,
         }
 
@@ -62,12 +65,16 @@ class JobTask:
         workdir: The folder with spec.json, against which the inputs are named.
         outputs: The folder for outputs, which exists and is empty; one folder in it for each.
         scratch: The folder for everything else, which exists and is empty.
+        kept: The folder for what the next attempt at the job on this machine may go on from, such as
+            checkpoints; it exists, and holds what earlier attempts left. Empty for a job that is run by
+            hand or repeated.
     """
 
     spec: JobSpec
     workdir: Path
     outputs: Path
     scratch: Path
+    kept: Path
 
     def input(self, name: str) -> Path:
         """Returns the folder of an input that the kind cannot do without.
@@ -117,6 +124,7 @@ def read_spec(workdir: Path) -> JobSpec:
         inputs=value["inputs"],
         config=value["config"],
         num_threads=value.get("num_threads"),
+        hints=value.get("hints", {}),
     )
 
 
@@ -132,8 +140,10 @@ def _find_faults(value: Mapping[str, Any], workdir: Path) -> list[tuple[str, str
             faults.append((name, "A text is expected."))
     if value.get("kind") not in KINDS:
         faults.append(("kind", f"{value.get('kind')!r} is unknown; use one of {', '.join(KINDS)}."))
-    if not isinstance(value.get("config"), dict):
-        faults.append(("config", "An object is expected."))
+    for name in ("config", "hints"):
+        # A spec.json of an older version has no hints.
+        if not isinstance(value.get(name, {} if name == "hints" else None), dict):
+            faults.append((name, "An object is expected."))
     num_threads = value.get("num_threads")
     if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
         faults.append(("num_threads", "A whole number from 1 on, or null, is expected."))

@@ -70,6 +70,7 @@ def claim_job(*, job_id: UUID, worker: str) -> ClaimedJob | None:
         config=job.config,
         time_limit_seconds=job.time_limit_seconds,
         subject=job.subject,
+        hints=job.hints,
     )
 
 

@@ -46,6 +46,7 @@ def enqueue_job(
     code_version: str,
     subject: str,
     actor: Actor,
+    hints: Mapping[str, Any] | None = None,
     max_attempts: int | None = None,
     time_limit_seconds: int | None = None,
 ) -> Job:
@@ -61,6 +62,8 @@ def enqueue_job(
         code_version: Names the code whose result this is, such as "merge@1".
         subject: For people: what the job is about.
         actor: Who asked for it.
+        hints: Passed to the job process, but no part of the cache key: only what spares work and changes no
+            result. A job that is there already keeps its own. None gives none.
         max_attempts: Infrastructure failures end the job after this many attempts; None takes the setting.
         time_limit_seconds: One attempt is stopped after this long; None takes the setting.
     """
@@ -77,6 +80,7 @@ def enqueue_job(
                 code_version=code_version,
                 inputs=inputs,
                 config=config,
+                hints=hints or {},
                 subject=subject[:160],
                 max_attempts=max_attempts or settings.JOB_MAX_ATTEMPTS,
                 time_limit_seconds=time_limit_seconds or settings.JOB_TIME_LIMIT_SECONDS,

@@ -29,6 +29,7 @@ class ClaimedJob:
         claim: The fencing token: nothing is accepted for the job without it.
         attempt: 1 for the first.
         inputs: As in `registry.models.Job`.
+        hints: Likewise.
     """
 
     job_id: UUID
@@ -41,6 +42,7 @@ class ClaimedJob:
     config: Mapping[str, Any]
     time_limit_seconds: int
     subject: str
+    hints: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ def _take_back(jobs: Iterable[Job]) -> int:
             config=job.config,
             time_limit_seconds=job.time_limit_seconds,
             subject=job.subject,
+            hints=job.hints,
         )
         try:
             fail_job(

@@ -326,6 +326,15 @@ def test_of_two_racing_workers_one_gets_the_job(sent: Sent) -> None:
     assert (job.attempt, job.claim, job.worker) == (1, won[0].claim, won[0].worker)
 
 
+@pytest.mark.django_db
+def test_hints_are_no_part_of_what_names_the_work(sent: Sent) -> None:
+    job = enqueue(hints={"known": [1]})
+    assert claim(job).hints == {"known": [1]}
+    again = enqueue(hints={"known": [1, 2]})
+    assert (again.pk, again.hints) == (job.pk, {"known": [1]})
+    assert enqueue(config={"number": 2}).hints == {}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_racing_requests_for_the_same_work_make_one_job(sent: Sent) -> None:
     results = _race(lambda number: enqueue(subject=f"request {number}"), num_threads=4)

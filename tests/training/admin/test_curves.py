@@ -12,9 +12,9 @@ VALUES = st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False)
 def test_places_by_hand() -> None:
     (chart,) = build_charts({"loss": [(0, 0.0), (10, 2.0)]})
     # The grid runs from 0 to 2; steps from the left to the right margin.
-    assert chart.series[0].path == "52.0,174.0 468.0,10.0"
+    assert chart.series[0].path == "52.0,174.0 468.0,16.0"
     assert [tick.label for tick in chart.y_ticks] == ["0", "0.5", "1", "1.5", "2"]
-    assert [tick.label for tick in chart.x_ticks] == ["0", "10"]
+    assert [tick.label for tick in chart.x_ticks] == ["0", "5", "10"]
     assert chart.series[0].last == "2"
 
 

@@ -59,6 +59,7 @@ def test_collate_pads_on_the_right() -> None:
     rows = [ChatRow("a", (5, 6, 7), 2), ChatRow("b", (8, 9, 10, 11, 12), 3)]
     batch = collate(rows, pad_token_id=0)
     assert batch.input_ids.tolist() == [[5, 6, 7, 0, 0], [8, 9, 10, 11, 12]]
+    assert batch.attention_mask is not None
     assert batch.attention_mask.tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
     skip = IGNORED_LABEL
     assert batch.labels.tolist() == [[skip, skip, 7, skip, skip], [skip, skip, skip, 11, 12]]

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from training.engine import device
-from training.engine.device import Precision, choose_attention, choose_precision
+from training.engine.device import Precision, choose_attention, choose_precision, weights_dtype
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the choice on a CPU")
@@ -20,3 +20,9 @@ def test_attention_by_length_and_device() -> None:
     assert choose_attention(cpu, 1000) == "sdpa"
     assert choose_attention(cuda, 100) == "sdpa"
     assert cuda.dtype_name == "bfloat16"
+
+
+def test_full_training_keeps_its_weights_in_float32() -> None:
+    half = Precision(torch.device("cpu"), torch.bfloat16)
+    assert weights_dtype("full", half) == torch.float32
+    assert weights_dtype("lora", half) == weights_dtype("qlora", half) == torch.bfloat16

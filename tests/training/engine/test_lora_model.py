@@ -80,8 +80,6 @@ def test_dora_trains_magnitudes_as_well() -> None:
 @pytest.mark.parametrize(
     ("method", "device", "code"),
     [
-        ("full", CPU, "method-not-supported"),
-        ("full", CUDA, "method-not-supported"),
         ("qlora", CPU, "qlora-needs-cuda"),
         ("qlora", CUDA, "qlora-needs-bitsandbytes"),
     ],
@@ -98,6 +96,7 @@ def test_methods_that_cannot_be_carried_out(
 def test_methods_that_can_be_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
     require_trainable("lora", CPU)
     require_trainable("lora", CUDA)
+    require_trainable("full", CPU)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
     require_trainable("qlora", CUDA)
 

@@ -15,34 +15,12 @@ from registry.artifacts.adapter_check import check_adapter
 from registry.artifacts.findings import Severity
 from tests.fixtures.models import build_random_llama, random_llama
 from tests.training.engine.reporters import RecordingReporter
-from tests.training.engine.tiny import ANSWERS
+from tests.training.engine.small_runs import make_config, write_data
 from training.engine.config import TrainingConfig
 from training.engine.errors import ConfigInvalid, DataInvalid, MergeRefused, TrainingFailed
 from training.engine.merge.merger import run_merge
-from training.engine.trainer import TrainingResult, run_training
-
-
-def write_data(path: Path, count: int = 16) -> Path:
-    rows = [
-        {
-            "id": f"e{i}",
-            "messages": [
-                {"role": "user", "content": f"What is number {i % 4}?" + " please" * (i % 5)},
-                {"role": "assistant", "content": ANSWERS[i % 4]},
-            ],
-        }
-        for i in range(count)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def make_config(**training: Any) -> TrainingConfig:
-    defaults = {
-        "learning_rate": 1e-2, "max_steps": 12, "per_device_batch_size": 4, "gradient_accumulation_steps": 2,
-        "gradient_checkpointing": False, "log_every_steps": 4, "dtype": "float32",
-    }  # fmt: skip
-    return TrainingConfig.from_json({"lora": {"r": 4}, "training": {**defaults, **training}})
+from training.engine.trainer import run_training
+from training.engine.training_result import TrainingResult
 
 
 def train(
@@ -73,7 +51,14 @@ def test_loss_falls_and_the_adapter_loads(tmp_path: Path) -> None:
     assert held_out == [result.held_out_loss]
     assert held_out[0] < losses[0]
     logged = next(values for _, values in report.metrics if "loss" in values)
-    assert set(logged) == {"loss", "gradient_norm", "tokens_per_second", "padding_fraction", "learning_rate"}
+    assert set(logged) == {
+        "loss",
+        "gradient_norm",
+        "tokens_per_second",
+        "padding_fraction",
+        "learning_rate",
+        "memory_bytes",
+    }
     assert report.fractions == sorted(report.fractions)
     assert report.fractions[-1] == 1.0
     assert {path.name for path in (tmp_path / "adapter").iterdir()} == {
@@ -199,9 +184,8 @@ def test_a_dora_adapter_is_trained_and_refused_by_the_merge(tmp_path: Path) -> N
     assert caught.value.code == "adapter-dora"
 
 
-@pytest.mark.parametrize("method", ["full", "qlora"])
 def test_a_method_that_cannot_be_carried_out_ends_before_anything_is_read(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigInvalid, match="Set method to lora"):
@@ -209,7 +193,7 @@ def test_a_method_that_cannot_be_carried_out_ends_before_anything_is_read(
             base_model=tmp_path / "no-base",
             training_data=tmp_path / "no-data",
             holdout=None,
-            config=TrainingConfig(method=method),
+            config=TrainingConfig(method="qlora"),
             output=tmp_path / "adapter",
             report=RecordingReporter(),
         )

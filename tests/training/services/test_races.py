@@ -7,16 +7,27 @@ import pytest
 
 from registry.errors import AssayError
 from registry.models import DatasetVersion
+from registry.services.jobs import record_events
 from tests.fixtures.evaluation import make_dataset
 from tests.fixtures.preparations import finish_preparation, make_preparation
 from tests.fixtures.registry import make_caller
+from tests.fixtures.training_runs import claim_of, finding, finish, make_run, metric, preflight
 from tests.registry.services.test_races import run_together
 from training.errors import TrainingConflict, VerdictChanged
-from training.models import PreparedSet
+from training.models import (
+    MetricPoint,
+    MiniConfiguration,
+    OverfitPass,
+    PreparedSet,
+    RunDocument,
+    TrainingFinding,
+)
 from training.selectors.reviews import get_review, get_review_item
+from training.services.mini_configurations import store_mini_configuration
 from training.services.preparations import follow_job
 from training.services.review_results import close_task
 from training.services.reviews import create_task, record_verdict
+from training.services.runs import follow_job as follow_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]
 
@@ -87,3 +98,40 @@ def test_a_review_is_closed_once() -> None:
     assert all(isinstance(fault, TrainingConflict) for fault in faults_in(results))
     assert len(faults_in(results)) == 2
     assert (get_review(task.pk).state, DatasetVersion.objects.count()) == ("closed", 2)
+
+
+def test_reports_of_a_run_are_copied_once() -> None:
+    run = make_run()
+    events = [metric(1, loss=2.0), preflight(), *(finding(f"code-{number}", number) for number in range(5))]
+    record_events(claim=claim_of(run), events=events)
+    call = functools.partial(follow_run, run_id=run.pk)
+    assert faults_in(run_together(*[call] * 4)) == []
+    counts = [model.objects.count() for model in (TrainingFinding, RunDocument, MetricPoint, OverfitPass)]
+    assert counts == [5, 1, 1, 1]
+    finish(run)
+    assert faults_in(run_together(*[call] * 4)) == []
+    run.refresh_from_db()
+    assert (run.state, TrainingFinding.objects.count()) == ("succeeded", 5)
+
+
+def test_two_runs_of_one_job_remember_its_overfit_test_together() -> None:
+    first, second = make_run("first"), make_run("second")
+    assert first.job_id == second.job_id
+    record_events(claim=claim_of(first), events=[preflight()])
+    calls = [functools.partial(follow_run, run_id=row.pk) for row in (first, second)]
+    assert faults_in(run_together(*calls)) == []
+    assert OverfitPass.objects.count() == 1
+    assert {document.run for document in RunDocument.objects.all()} == {first, second}
+
+
+def test_one_mini_configuration_is_active() -> None:
+    actor = make_caller("submit").actor
+    store_mini_configuration(overlay={"training": {"max_steps": 1}}, actor=actor)
+    calls = [
+        functools.partial(store_mini_configuration, overlay={"training": {"max_steps": number}}, actor=actor)
+        for number in (2, 3, 4)
+    ]
+    results = run_together(*calls)
+    assert all(fault.code == "mini-configuration-changed" for fault in faults_in(results))
+    assert len(faults_in(results)) < 3
+    assert MiniConfiguration.objects.filter(is_active=True).count() == 1

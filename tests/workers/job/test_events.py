@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from workers.job.events import MAX_MESSAGE_CHARS, EventWriter
+from workers.job.events import MAX_LINE_BYTES, MAX_MESSAGE_CHARS, EventWriter
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -49,3 +49,18 @@ def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert len(read(path)) == 200
+
+
+def test_a_document_keeps_its_texts_and_has_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with EventWriter(path) as report:
+        report.record("preflight", {"text": "发票 \ud800 \u2028", "number": 0.5})
+        # Three bytes each in UTF-8; as ASCII escapes they would be too long.
+        report.record("mini", {"text": "票" * 80_000})
+        report.record("not_finite", {"text": "x" * MAX_LINE_BYTES})
+    first, second, third = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+    assert (first["type"], first["message"]) == ("record", "preflight")
+    assert first["values"] == {"text": "发票 \ud800 \u2028", "number": 0.5}
+    assert len(second["values"]["text"]) == 80_000
+    assert (third["type"], third["level"]) == ("log", "warning")
+    assert "'not_finite'" in third["message"]

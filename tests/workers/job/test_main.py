@@ -44,6 +44,23 @@ def test_a_job_is_done_and_repeated(tmp_path: Path) -> None:
     assert not (folder / "replay-3").exists()
 
 
+def test_only_a_worker_gives_a_folder_that_outlives_attempts(tmp_path: Path) -> None:
+    folder, kept = make_check_folder(tmp_path / "job"), tmp_path / "kept"
+    (folder / "kept").mkdir()
+    (folder / "kept" / "checkpoint").touch()
+    kept.mkdir()
+    (kept / "checkpoint").touch()
+    # By hand: an empty one of its own, whatever lies there.
+    assert run(folder).returncode == 0
+    assert list((folder / "kept").iterdir()) == []
+    # A repetition never sees the worker's.
+    assert run(folder, "--kept", kept).returncode == 0
+    assert list((folder / "replay-1" / "kept").iterdir()) == []
+    (folder / "result.json").unlink()
+    assert run(folder, "--kept", kept).returncode == 0
+    assert [path.name for path in kept.iterdir()] == ["checkpoint"]
+
+
 def test_a_folder_without_spec_is_wrong_usage(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.returncode == 2

@@ -9,6 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from registry.services.tokens import authenticate_token
+from training.engine.handbook.rows import HandbookRow
+from training.models import Symptom
 
 pytestmark = pytest.mark.django_db
 
@@ -32,3 +34,10 @@ def test_secrets_are_made_once(tmp_path: Path, settings: Any, capsys: pytest.Cap
     token_file.unlink()
     call_command("prepare_stack", token_file=token_file)
     assert list(json.loads(capsys.readouterr().out)) == ["admin_token"]
+
+
+def test_the_handbook_comes_with_the_server(tmp_path: Path, settings: Any) -> None:
+    settings.STATIC_ROOT = tmp_path / "static"
+    for _ in range(2):
+        call_command("prepare_stack", token_file=tmp_path / "admin_token")
+        assert Symptom.objects.count() == len(HandbookRow)

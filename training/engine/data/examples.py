@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ROLES = ("system", "user", "assistant")
+# Made once: json.dumps makes one for every call that is not the default one.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,13 @@ class Example:
 
     def with_contents(self, contents: Mapping[int, str]) -> "Example":
         """Return the example with other texts in some of its messages, by the message's index."""
+        others = {
+            index: content for index, content in contents.items() if content != self.messages[index].content
+        }
+        if not others:
+            return self
         messages = tuple(
-            ChatMessage(message.role, contents.get(index, message.content))
+            ChatMessage(message.role, others[index]) if index in others else message
             for index, message in enumerate(self.messages)
         )
         return replace(self, messages=messages)
@@ -86,4 +93,4 @@ class Example:
 
     def to_line(self) -> str:
         """Return the line as canonical text without its line feed; equal examples give equal bytes."""
-        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(self.to_json())

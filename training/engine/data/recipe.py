@@ -134,7 +134,7 @@ class Recipe:
         role = top.get("role", "train")
         for name, part in (("split", split), ("mix", mix)):
             if part is not None and role != "train":
-                message = f"a {name} is made for role train, not {role}"
+                message = f"a {name} is made for role train, not {role}; leave it out"
                 faults.append(Fault(code="role-without-split", message=message, where=name))
         if faults or intake is None:
             listed = "; ".join(f"{fault.where}: {fault.message}" for fault in faults)

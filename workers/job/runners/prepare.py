@@ -29,6 +29,7 @@ def run(task: JobTask, report: EventWriter) -> RunnerResult:
         output=task.outputs / OUTPUT,
         scratch=task.scratch,
         report=report,
+        num_processes=task.spec.num_threads or 1,
     )
     return RunnerResult(values=result.to_values(), outputs=(OUTPUT,))
 

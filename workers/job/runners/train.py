@@ -9,6 +9,7 @@ from workers.job.execution import RunnerResult
 from workers.job.spec import JobTask
 
 OUTPUT = "adapter"
+_DIFFERENT_EACH_TIME = ("duration_seconds", "tokens_per_second", "peak_memory_bytes", "resumed_from_step")
 
 
 def run(task: JobTask, report: EventWriter) -> RunnerResult:
@@ -18,6 +19,8 @@ def run(task: JobTask, report: EventWriter) -> RunnerResult:
     raw = dict(task.spec.config)
     # Serving compares the name in adapter_config.json with the name of the base that it serves.
     base_model_name = raw.pop("base_model_name", None)
+    # What the run is for is no setting of the training.
+    raw.pop("purpose", None)
     config = TrainingConfig.from_json(raw)
     base_model, training_data = task.input("base_model"), task.input("training_data")
     holdout = task.optional_input("holdout")
@@ -38,6 +41,6 @@ def run(task: JobTask, report: EventWriter) -> RunnerResult:
         output=task.outputs / OUTPUT,
         report=report,
     )
-    values = with_timing(result.to_values(), "duration_seconds", "tokens_per_second")
+    values = with_timing(result.to_values(), *_DIFFERENT_EACH_TIME)
     values["fingerprint"] = fingerprint.to_json()
     return RunnerResult(values=values, outputs=(OUTPUT,))

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand
 from registry.choices import TokenScope
 from registry.services.actors import SYSTEM
 from registry.services.tokens import create_token
+from training.services.handbook import load_shipped_handbook
 
 ADMIN_NAME = "admin"
 PASSWORD_BYTES = 15
@@ -24,8 +25,9 @@ class Command(BaseCommand):
     """Brings database, static files, first user and first token into place; again, it changes nothing."""
 
     help = (
-        "Migrates, collects static files, makes the first admin and its token. What a person must be shown "
-        "once goes to standard output as one JSON object, everything else to standard error."
+        "Migrates, collects static files, brings in the shipped handbook, makes the first admin and its "
+        "token. What a person must be shown once goes to standard output as one JSON object, everything "
+        "else to standard error."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -36,6 +38,7 @@ class Command(BaseCommand):
         """Does all steps in their order."""
         call_command("migrate", interactive=False, verbosity=0, stdout=sys.stderr)
         call_command("collectstatic", interactive=False, verbosity=0, stdout=sys.stderr)
+        load_shipped_handbook()
         shown: dict[str, str] = {}
         password = create_first_admin()
         if password is not None:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 MAX_LEAVES = 500
@@ -27,8 +28,13 @@ class JsonAnswer:
     has_repeated_keys: bool
 
 
+# All checks look at one example before the next one comes.
+@lru_cache(maxsize=2)
 def read_json_answer(answer: str) -> JsonAnswer | None:
-    """Return the answer when it is a JSON object or array and nothing else, None when it is text."""
+    """Return the answer when it is a JSON object or array and nothing else, None when it is text.
+
+    The value is shared with other callers: nobody changes it.
+    """
     if answer.lstrip()[:1] not in ("{", "["):
         return None
     repeated: list[bool] = []

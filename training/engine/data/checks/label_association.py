@@ -140,10 +140,13 @@ class LabelAssociation:
         baselines[is_judged] = num_guessed[is_judged] / num_fields[is_judged]
 
     def _learn(self, number: int, words: "_Words", truth: npt.NDArray[np.int64]) -> None:
+        num_columns = self._counts.shape[2]
+        # One index instead of a pair of them: numpy adds thirty times as fast then.
+        counts = self._counts[number].reshape(-1)
         for columns in truth:
             taught = columns[words.rows]
             is_taught = taught >= 0
-            np.add.at(self._counts[number], (words.buckets[is_taught], taught[is_taught]), 1)
+            np.add.at(counts, words.buckets[is_taught] * num_columns + taught[is_taught], np.float32(1))
             np.add.at(self._totals[number], columns[columns >= 0], 1)
 
 

@@ -141,9 +141,8 @@ class _Stream:
             other = place + shift
             if terms and 0 <= other < len(self._rows) and self._rows[other].answer_weight > 0:
                 row = self._rows[other]
-                scores[number] = (
-                    sum(weight for term, weight in row.answer_terms if term in terms) / row.answer_weight
-                )
+                shared = [weight for term, weight in row.answer_terms if term in terms]
+                scores[number] = sum(shared) / row.answer_weight
         return scores
 
     def _weigh(self, term: str) -> float:

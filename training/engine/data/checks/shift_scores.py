@@ -214,9 +214,11 @@ class ShiftScores:
             if block.num_advantages < MIN_ROWS or not others:
                 continue
             rest = _sum_up(others)
+            if rest.num_advantages < MIN_ROWS:
+                continue
             own_z = compute_z(block.num_advantages, block.advantage, block.squared_advantage)
             rest_z = compute_z(rest.num_advantages, rest.advantage, rest.squared_advantage)
-            if rest.num_advantages < MIN_ROWS or rest_z <= MIN_Z or own_z > 1:
+            if rest_z <= MIN_Z or own_z > 1:
                 continue
             difference = rest.advantage / rest.num_advantages - block.advantage / block.num_advantages
             error = math.hypot(_error(rest), _error(block))

@@ -171,7 +171,9 @@ class Uniformity:
             if isinstance(value, str):
                 texts.append(value)
             if path in self._fields or len(self._fields) < _MAX_PATHS:
-                self._fields.setdefault(path, FieldForms(path)).add(value, source, example_id)
+                if path not in self._fields:
+                    self._fields[path] = FieldForms(path)
+                self._fields[path].add(value, source, example_id)
         self._add_marks("\n".join(texts), example_id)
 
     def _add_text(self, answer: str, example_id: str) -> None:

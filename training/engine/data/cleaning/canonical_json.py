@@ -292,5 +292,6 @@ KIND = StepKind(
     defaults={"field_order": None, "not_json": "flag", "faulty_json": "drop", "min_json_fraction": 0.9},
     build=_CanonicalJson,
     needs_first_pass=True,
+    is_local=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

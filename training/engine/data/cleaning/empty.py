@@ -113,5 +113,6 @@ KIND = StepKind(
     rules={"allowed": TEXTS, "inputs": choice("drop", "flag"), "empty_json": choice("flag", "drop")},
     defaults={"allowed": (), "inputs": "drop", "empty_json": "flag"},
     build=_DropEmpty,
+    is_local=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

@@ -11,6 +11,8 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _KEY_ENDS = re.compile(r"[ \t\n\r]*+:")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LENIENT = json.JSONDecoder(parse_int=str, parse_float=str)
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LENIENT_STRING = json.JSONDecoder(strict=False)
 
 
 class JsonNumber(str):
@@ -73,8 +75,8 @@ def encode_string(text: str) -> str:
     """Return a JSON string with nothing escaped that need not be; lone surrogates have no UTF-8, so stay
     escaped.
     """
-    encoded = json.dumps(text, ensure_ascii=False)
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+    encoded = _ENCODER.encode(text)
+    return encoded if encoded.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
 def parse_json(text: str) -> Any:
@@ -100,8 +102,10 @@ def parse_json(text: str) -> Any:
 
 
 def _decode(token: str) -> str:
+    if "\\" not in token:
+        return token[1:-1]
     # Strict is off because raw control characters must not stop a text that is treated value by value.
-    return str(json.loads(token, strict=False))
+    return str(_LENIENT_STRING.decode(token))
 
 
 def _refuse_constant(name: str) -> NoReturn:

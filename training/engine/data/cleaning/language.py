@@ -268,5 +268,6 @@ KIND = StepKind(
     defaults={"languages": AUTO, "input_languages": AUTO, "margin": 0.5},
     build=_DropWrongLanguage,
     needs_first_pass=True,
+    is_local=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

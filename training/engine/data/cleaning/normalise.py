@@ -11,7 +11,8 @@ all dates of the answers are quotes, quoted dates follow the input (``quoted_val
 amounts and for units. Where answers have a form of their own, a quote among them is the inconsistency.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count, islice
@@ -33,7 +34,7 @@ from training.engine.data.cleaning.step import Outcome, StepContext, StepKind
 from training.engine.data.examples import Example
 from training.engine.settings_rules import FLAG, choice, optional
 
-_MAX_REMEMBERED_CHARACTERS = 64
+_MAX_REMEMBERED, _MAX_REMEMBERED_CHARACTERS = 20_000, 64
 _MAX_LOOKED_FOR = 2000
 """Of one answer only so many values are looked for in the input: each costs a search through all of it."""
 # One part can make work for another, such as a space that only a folded blank shows.
@@ -64,34 +65,41 @@ class _Notes:
 
 
 class _Normalise:
-    def __init__(self, parameters: Mapping[str, Any], _context: StepContext) -> None:
+    def __init__(self, parameters: Mapping[str, Any], _context: StepContext | None) -> None:
+        self._parameters = parameters
+        self.counts: Counter[Hashable] = Counter()
         parts = _make_parts(parameters)
-        self._input_parts = _for_target(parts, parameters, "input")
-        self._answer_parts = _for_target(parts, parameters, "answer")
-        self._only_answer_parts = tuple(part for part in self._answer_parts if part not in self._input_parts)
-        self._quoting = QuotingTally(parameters["quoted_values"])
-        self._num_changeable = self._num_quoted = self._num_quotes_lost = 0
+        for_input = _for_target(parts, parameters, "input")
+        for_answer = _for_target(parts, parameters, "answer")
+        self._input_form, self._answer_form = _Form(for_input), _Form(for_answer)
+        self._only_answer_form = _Form(tuple(part for part in for_answer if part not in for_input))
+        self._quoting = QuotingTally(parameters["quoted_values"], self.counts)
+
+    def __reduce__(self) -> tuple[Callable[..., "_Normalise"], tuple[Any, ...]]:
+        # The forms hold functions, which do not pickle, and are made anew.
+        return _restore, (dict(self._parameters), dict(self.counts))
 
     def observe(self, example: Example) -> None:
         """Learn whether answers quote dates, amounts and units as the input has them."""
-        if not self._only_answer_parts or not is_json_container(example.answer or ""):
+        if not self._only_answer_form.parts or not is_json_container(example.answer or ""):
             return
+        input_text = example.input_text
         for value in islice(string_values(example.answer or ""), _MAX_LOOKED_FOR):
-            is_quote = value in example.input_text
+            is_quote = value in input_text
             kinds = self._find_kinds(value)
             if kinds:
-                self._num_changeable += 1
-                self._num_quoted += is_quote
+                self.counts["to change"] += 1
+                self.counts["to change, quoted"] += is_quote
                 self._quoting.add(kinds, is_quote=is_quote)
             elif not is_quote:
                 # Written in the form that is wanted, and not copied: this answer does not quote.
-                own = find_own_kind(normalise_prose(value, self._answer_parts, _Notes()))
+                own = find_own_kind(self._answer_form.settle(value).text)
                 self._quoting.add(own, is_quote=False)
 
     def apply(self, example: Example) -> Outcome:
         notes = _Notes()
         inputs = {
-            index: normalise_text(message.content, self._input_parts, notes)
+            index: self._input_form.write(message.content, notes)
             for index, message in enumerate(example.messages)
             if message.role == "user"
         }
@@ -108,21 +116,21 @@ class _Normalise:
 
     def facts(self) -> Mapping[str, Any]:
         return {
-            "num_values_to_change": self._num_changeable,
-            "num_of_these_quoted_from_input": self._num_quoted,
+            "num_values_to_change": self.counts["to change"],
+            "num_of_these_quoted_from_input": self.counts["to change, quoted"],
             "keeps_quoted_values": self._quoting.to_json(),
-            "num_quotes_lost": self._num_quotes_lost,
+            "num_quotes_lost": self.counts["quotes lost"],
         }
 
     def _find_kinds(self, value: str) -> tuple[str, ...]:
         """Return what of dates, amounts and units would change in a value of an answer."""
-        notes = _Notes()
-        normalise_prose(value, self._only_answer_parts, notes)
-        return tuple(kind for kind in QUOTED_KINDS if kind in notes.reasons)
+        settled = self._only_answer_form.settle(value)
+        told = (*settled.reasons, *(code for code, _ in settled.flags))
+        return tuple(kind for kind in QUOTED_KINDS if kind in told) if told else ()
 
     def _treat_answer(self, text: str, old_input: str, new_input: str, notes: _Notes) -> str:
-        if not self._answer_parts or not is_json_container(text):
-            return normalise_text(text, self._answer_parts, notes)
+        if not self._answer_form.parts or not is_json_container(text):
+            return self._answer_form.write_prose(text, notes)
 
         numbers = count()
 
@@ -131,8 +139,8 @@ class _Normalise:
             keeps = is_quote and self._quoting.keeps(self._find_kinds(value))
             if keeps and (quote := self._follow_input(value, new_input, notes)):
                 return quote
-            new = normalise_prose(value, self._answer_parts, notes)
-            self._num_quotes_lost += is_quote and new not in new_input
+            new = self._answer_form.write_prose(value, notes)
+            self.counts["quotes lost"] += is_quote and new not in new_input
             return new
 
         return map_string_values(text, treat)
@@ -142,7 +150,7 @@ class _Normalise:
         own = _Notes()
         quote = value
         for _ in range(_MAX_ROUNDS):
-            like_input = normalise_prose(quote, self._input_parts, own)
+            like_input = self._input_form.write_prose(quote, own)
             # Alone, a value can get marks of another width than in its sentence.
             found = like_input if like_input in new_input else ""
             found = found or find_in_any_width(new_input, like_input) or find_in_any_width(new_input, quote)
@@ -156,20 +164,10 @@ class _Normalise:
         return quote
 
 
-def normalise_text(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
-    """Return the text after all parts; of JSON only the string values are treated."""
-    if parts and is_json_container(text):
-        return map_string_values(text, lambda value: normalise_prose(value, parts, notes))
-    return normalise_prose(text, parts, notes)
-
-
-def normalise_prose(text: str, parts: tuple[Part, ...], notes: _Notes) -> str:
-    """Return prose after all parts, applied until nothing changes any more."""
-    settle = _settle_remembered if len(text) <= _MAX_REMEMBERED_CHARACTERS else _settle
-    settled = settle(text, parts)
-    notes.add(settled.flags)
-    notes.reasons.update(dict.fromkeys(settled.reasons))
-    return settled.text
+def _restore(parameters: Mapping[str, Any], counts: Mapping[Hashable, int]) -> _Normalise:
+    step = _Normalise(parameters, None)
+    step.counts.update(counts)
+    return step
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,27 +179,53 @@ class _Settled:
     flags: tuple[tuple[str, str], ...]
 
 
-def _settle(text: str, parts: tuple[Part, ...]) -> _Settled:
-    treated, masked = text, mask_protected(text)
-    reasons: dict[str, None] = {}
-    flags: dict[tuple[str, str], None] = {}
-    for _ in range(_MAX_ROUNDS):
-        before = treated
-        for reason, treat in parts:
-            result = treat(masked.text)
-            flags.update(dict.fromkeys(result.flags))
-            if result.text != masked.text:
-                reasons[reason] = None
-                treated = masked.unmask(result.text)
-                masked = mask_protected(treated)
-        if treated == before:
-            return _Settled(treated, tuple(reasons), tuple(flags))
-    # Rules that never agree on a text leave it alone, so that a second run cannot differ from the first.
-    return _Settled(text, ("unsettled",), tuple(flags))
+class _Form:
+    """The form that one kind of texts is written in: some parts, applied until nothing changes any more."""
 
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        # Labels come again in every other row.
+        self._settle_remembered = lru_cache(maxsize=_MAX_REMEMBERED)(self._settle)
 
-# Labels come again in every other row.
-_settle_remembered = lru_cache(maxsize=20_000)(_settle)
+    def write(self, text: str, notes: _Notes) -> str:
+        """Return a text in this form; of JSON only the string values are treated."""
+        if self.parts and is_json_container(text):
+            return map_string_values(text, lambda value: self.write_prose(value, notes))
+        return self.write_prose(text, notes)
+
+    def write_prose(self, text: str, notes: _Notes) -> str:
+        """Return prose in this form."""
+        settled = self.settle(text)
+        if settled.flags:
+            notes.add(settled.flags)
+        if settled.reasons:
+            notes.reasons.update(dict.fromkeys(settled.reasons))
+        return settled.text
+
+    def settle(self, text: str) -> _Settled:
+        """Return what becomes of prose."""
+        return (
+            self._settle_remembered(text) if len(text) <= _MAX_REMEMBERED_CHARACTERS else self._settle(text)
+        )
+
+    def _settle(self, text: str) -> _Settled:
+        treated, masked = text, mask_protected(text)
+        reasons: dict[str, None] = {}
+        flags: dict[tuple[str, str], None] = {}
+        for _ in range(_MAX_ROUNDS):
+            before = treated
+            for reason, treat in self.parts:
+                result = treat(masked.text)
+                if result.flags:
+                    flags.update(dict.fromkeys(result.flags))
+                if result.text != masked.text:
+                    reasons[reason] = None
+                    treated = masked.unmask(result.text)
+                    masked = mask_protected(treated)
+            if treated == before:
+                return _Settled(treated, tuple(reasons), tuple(flags))
+        # Rules that never agree on a text leave it alone, so that a second run cannot differ from the first.
+        return _Settled(text, ("unsettled",), tuple(flags))
 
 
 def _for_target(parts: tuple[Part, ...], parameters: Mapping[str, Any], target: str) -> tuple[Part, ...]:
@@ -264,5 +288,7 @@ KIND = StepKind(
     },
     build=_Normalise,
     needs_first_pass=True,
+    is_local=True,
+    observes_locally=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

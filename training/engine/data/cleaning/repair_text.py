@@ -41,6 +41,11 @@ _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # U+FFFD itself, and what two of them look like after a reading as GBK.
 _LOST = re.compile("\ufffd|\u951f\u65a4\u62f7")
+# Every character that a mender behind the first one takes away or makes another.
+_MENDABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u180e\u2007\u200b-\u200f\u2028-\u202f\u2060-\u2064\u2066-\u2069\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 _PLAIN = re.compile(r"[\t\n -~]*")
 _CHINESE = re.compile(r"[\t\n -~\u2014\u2018-\u201d\u2026\u3001-\u3011\u4e00-\u9fff\uff01-\uff5e]*")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -62,12 +67,17 @@ def repair(text: str, *, mojibake: bool = True) -> tuple[str, tuple[str, ...]]:
         text: Any text, lone surrogates included.
         mojibake: Whether wrong decodings are undone.
     """
-    menders = _MENDERS if mojibake else _MENDERS[1:]
+    if _PLAIN.fullmatch(text):
+        return text, ()
     reasons: set[str] = set()
     # Every change shortens the text or takes away one of finitely many characters, so this ends.
     while not _PLAIN.fullmatch(text):
         before = text
-        for reason, mend in menders:
+        # Mojibake first: it may be made of the very characters that are removed afterwards.
+        if mojibake and (mended := _undo_wrong_decoding(text)) != text:
+            reasons.add("mojibake")
+            text = mended
+        for reason, mend in _MENDERS if _MENDABLE.search(text) else ():
             mended = mend(text)
             if mended != text:
                 reasons.add(reason)
@@ -152,9 +162,7 @@ def _join_pair(found: re.Match[str]) -> str:
     return found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
-# Mojibake first: it may be made of the very characters that are removed afterwards.
 _MENDERS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("mojibake", _undo_wrong_decoding),
     ("surrogate", _substitute(_SURROGATE_PAIR, _join_pair)),
     ("lost-characters", _substitute(_SURROGATE, "\ufffd")),
     ("line-break", _substitute(_LINE_BREAK, "\n")),
@@ -167,7 +175,7 @@ _MENDERS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("hidden-tag", _substitute(_TAGS, _keep_needed)),
     ("no-break-space", _substitute(_NO_BREAK_SPACE, " ")),
 )
-REASONS = tuple(dict.fromkeys(reason for reason, _ in _MENDERS))
+REASONS = tuple(dict.fromkeys(("mojibake", *(reason for reason, _ in _MENDERS))))
 
 
 class _RepairText:
@@ -192,6 +200,10 @@ class _RepairText:
         return {}
 
     def _mend(self, text: str, reasons: set[str]) -> str:
+        # Also true of JSON, as long as nothing is escaped in it.
+        if _PLAIN.fullmatch(text) and "\\" not in text:
+            return text
+
         def mend(part: str) -> str:
             repaired, found = repair(part, mojibake=self._mojibake)
             reasons.update(found)
@@ -213,5 +225,6 @@ KIND = StepKind(
     rules={"mojibake": FLAG},
     defaults={"mojibake": True},
     build=_RepairText,
+    is_local=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

@@ -98,7 +98,8 @@ class StepTally:
     def __init__(self, mask: Callable[[Example], Example]) -> None:
         self._mask = mask
         self._reasons: Counter[str] = Counter()
-        self._shown: list[ShownExample] = []
+        # With each example how often its reasons had come before it.
+        self._shown: list[tuple[ShownExample, tuple[int, ...]]] = []
         self.num_in = self.num_kept = self.num_changed = self.num_flagged = self.num_dropped = 0
 
     def add(self, before: Example, outcome: Outcome) -> None:
@@ -113,9 +114,26 @@ class StepTally:
             self.num_changed += is_changed
             self.num_flagged += bool(outcome.reasons) and not is_changed
         if outcome.reasons:
-            if any(self._reasons[reason] < MAX_SHOWN_PER_REASON for reason in outcome.reasons):
-                self._shown.append(_show(before, outcome, self._mask))
+            times = tuple(self._reasons[reason] for reason in outcome.reasons)
+            if min(times) < MAX_SHOWN_PER_REASON:
+                self._shown.append((_show(before, outcome, self._mask), times))
             self._reasons.update(outcome.reasons)
+
+    def merge(self, later: "StepTally") -> None:
+        """Count what another tally counted of the examples behind these."""
+        self.num_in += later.num_in
+        self.num_kept += later.num_kept
+        self.num_changed += later.num_changed
+        self.num_flagged += later.num_flagged
+        self.num_dropped += later.num_dropped
+        for example, times_there in later._shown:
+            times = tuple(
+                self._reasons[reason] + more
+                for reason, more in zip(example.reasons, times_there, strict=True)
+            )
+            if min(times) < MAX_SHOWN_PER_REASON:
+                self._shown.append((example, times))
+        self._reasons.update(later._reasons)
 
     def report(
         self, *, name: str, version: int, parameters: Mapping[str, Any], facts: Mapping[str, Any]
@@ -131,7 +149,7 @@ class StepTally:
             num_flagged=self.num_flagged,
             num_dropped=self.num_dropped,
             reasons=dict(self._reasons.most_common()),
-            shown=tuple(self._shown),
+            shown=tuple(example for example, _ in self._shown),
             facts=dict(facts),
         )
 

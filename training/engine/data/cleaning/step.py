@@ -1,9 +1,10 @@
 """What a cleaning step is: a named, versioned action over a stream of examples, in one pass or two."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from training.engine.data.examples import Example
 from training.engine.settings_rules import Rule
@@ -63,6 +64,17 @@ class Step(Protocol):
         """Return measured values for the report, as JSON, after the last ``apply``."""
 
 
+@runtime_checkable
+class LocalStep(Step, Protocol):
+    """A step of a kind that ``is_local`` and counts something.
+
+    Attributes:
+        counts: All that ``apply`` changes, and ``observe`` too where the kind ``observes_locally``.
+    """
+
+    counts: Counter[Hashable]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
     """What a step may use besides its parameters.
@@ -91,6 +103,10 @@ class StepKind:
         defaults: A value for each parameter.
         build: Makes the step from all parameters, defaults filled in, and the context.
         needs_first_pass: Whether ``observe`` must see all examples first.
+        is_local: Whether copies of the step in other processes may treat parts of the examples: it pickles,
+            what ``apply`` does hangs on the example and on what was observed only, and nothing changes by it
+            but the step's ``counts``, which add up (see ``LocalStep``).
+        observes_locally: Whether copies may observe as well.
     """
 
     name: str
@@ -101,3 +117,5 @@ class StepKind:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     build: Callable[[Mapping[str, Any], StepContext], Step]
     needs_first_pass: bool = False
+    is_local: bool = False
+    observes_locally: bool = False

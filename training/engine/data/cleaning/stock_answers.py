@@ -8,7 +8,7 @@ left alone: phrases inside of values are the matter of the check ``stock_phrases
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from registry.artifacts.findings import shown
@@ -136,7 +136,7 @@ class _DropStockAnswers:
         )
         self._strips: bool = parameters["strip"]
         self._kept = frozenset(name.casefold() for name in parameters["keep_categories"])
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[Hashable] = Counter()
 
     def observe(self, example: Example) -> None:
         """Nothing is learnt."""
@@ -157,7 +157,7 @@ class _DropStockAnswers:
         return Outcome.flagged(example, *reasons)
 
     def facts(self) -> Mapping[str, Any]:
-        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        ranked = sorted(((str(phrase), times) for phrase, times in self.counts.items()), key=_rank)
         return {"phrases": {shown(phrase): times for phrase, times in ranked[:_MAX_PHRASES]}}
 
     def _is_kept(self, example: Example) -> bool:
@@ -187,7 +187,11 @@ class _DropStockAnswers:
 
     def _note(self, reason: str, phrase: str, reasons: list[str]) -> None:
         reasons.append(reason)
-        self._counts[" ".join(phrase.lower().split())] += 1
+        self.counts[" ".join(phrase.lower().split())] += 1
+
+
+def _rank(counted: tuple[str, int]) -> tuple[int, str]:
+    return -counted[1], counted[0]
 
 
 KIND = StepKind(
@@ -210,5 +214,6 @@ KIND = StepKind(
         "extra_closings": (),
     },
     build=_DropStockAnswers,
+    is_local=True,
 )
 KINDS: tuple[StepKind, ...] = (KIND,)

@@ -1,6 +1,7 @@
 """Which writing systems a text uses, by code points: the test that is right on short texts too."""
 
 import re
+import string
 from collections.abc import Mapping
 
 HAN = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -20,6 +21,8 @@ _RANGES: Mapping[str, str] = {
 }
 _RUNS = {name: re.compile(f"[{ranges}]+") for name, ranges in _RANGES.items()}
 SCRIPTS = (*_RANGES, "other")
+_ASCII_LETTERS = string.ascii_letters.encode()
+_ASCII = re.compile(r"[\x00-\x7f]+")
 
 # A Han character carries about a Latin word of two or three letters; Hangul and kana a syllable.
 LETTERS_PER_CHARACTER: Mapping[str, int] = {"han": 3, "kana": 2, "hangul": 2}
@@ -30,9 +33,25 @@ def count_scripts(text: str) -> dict[str, int]:
 
     ``other`` counts the letters of all systems that have no name in ``SCRIPTS``.
     """
-    counts = {name: sum(map(len, runs.findall(text))) for name, runs in _RUNS.items()}
-    counts["other"] = max(0, sum(map(str.isalpha, text)) - sum(counts.values()))
+    # Most of most texts is ASCII, of which only the Latin letters count: no pattern need look at it.
+    num_ascii = _count_ascii_letters(text)
+    if text.isascii():
+        return {"latin": num_ascii} if num_ascii else {}
+    rest = _ASCII.sub(" ", text)
+    counts = {name: sum(map(len, runs.findall(rest))) for name, runs in _RUNS.items()}
+    counts["other"] = max(0, sum(map(str.isalpha, rest)) - sum(counts.values()))
+    counts["latin"] += num_ascii
     return {name: number for name, number in counts.items() if number}
+
+
+def count_letters(text: str) -> int:
+    """Return how many letters a text has, of all writing systems."""
+    return _count_ascii_letters(text) if text.isascii() else sum(map(str.isalpha, text))
+
+
+def _count_ascii_letters(text: str) -> int:
+    encoded = text.encode("ascii", "ignore")
+    return len(encoded) - len(encoded.translate(None, _ASCII_LETTERS))
 
 
 def weigh_scripts(text: str) -> dict[str, int]:

@@ -17,6 +17,8 @@ MAX_NESTING = 100
 """Deeper values are refused: no answer of a task is so deep, and later stages recurse."""
 
 _FENCE = "```"
+# Made once: json.dumps makes one for every call that is not the default one.
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -108,7 +110,7 @@ class AnswerSchema:
 
 def to_compact_json(value: Any) -> str:
     """Return JSON without white space, keys in their order, letters as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def flatten_fields(value: Any) -> dict[str, str]:

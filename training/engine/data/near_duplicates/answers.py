@@ -1,7 +1,9 @@
 """When two answers are the same in substance: equal JSON, or free texts that are near duplicates."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from training.engine.data.making.structured_answers import (
@@ -12,6 +14,7 @@ from training.engine.data.making.structured_answers import (
 )
 from training.engine.data.shingles import jaccard, make_shingles, normalise
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 MAX_LABEL_CHARACTERS: Final = 40
 """A JSON string up to this length counts as a label, a longer one as free text."""
 
@@ -42,7 +45,9 @@ def read_answer(answer: str | None) -> ComparableAnswer:
     return ComparableAnswer(text=_to_text(fields), is_json=True, labels=_to_text(labels))
 
 
-def read_answer_fields(answer: str | None) -> dict[str, str] | None:
+# Those who look at an example mostly do so more than once before the next one comes.
+@lru_cache(maxsize=2)
+def read_answer_fields(answer: str | None) -> Mapping[str, str] | None:
     """Return the leaves of a JSON answer, JSON pointer to compact JSON; None when it is no object or list."""
     body = strip_outer_fence(answer or "")
     if not body.startswith(("{", "[")):
@@ -66,5 +71,5 @@ def is_same_answer(left: ComparableAnswer, right: ComparableAnswer, *, threshold
     return jaccard(make_shingles(left.text), make_shingles(right.text)) >= threshold
 
 
-def _to_text(fields: dict[str, str]) -> str:
-    return json.dumps(sorted(fields.items()), ensure_ascii=False)
+def _to_text(fields: Mapping[str, str]) -> str:
+    return _ENCODER.encode(sorted(fields.items()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.engine.data.example_files import WrittenFile, iterate_examples, write_examples
+from training.engine.data.example_files import WrittenFile, copy_examples, iterate_examples, write_examples
 from training.engine.data.jsonl import list_jsonl_files, read_examples
 from training.engine.data.mixing import mix_files
 from training.engine.data.recipe import MixSettings, Recipe, SplitSettings
@@ -62,7 +62,7 @@ def divide(cleaned: WrittenFile, *, pools: MixPools, recipe: Recipe, target: Pat
         main, sets[HOLDOUT], split_report = _cut(main, recipe.split, recipe.seed, target, scratch)
     if recipe.mix is not None:
         main, mix_report = _mix(main, recipe.mix, recipe.seed, pools, scratch)
-    final = write_examples(target / f"{recipe.role}.jsonl", iterate_examples(main.path))
+    final = copy_examples(main, target / f"{recipe.role}.jsonl")
     return Division(sets={recipe.role: final, **sets}, split=split_report, mix=mix_report)
 
 

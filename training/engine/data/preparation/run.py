@@ -5,8 +5,8 @@ except for what a stage says it holds (near duplicates hold the shingles of all 
 """
 
 import json
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from registry.artifacts.dataset_lines import check_dataset_lines
 from registry.artifacts.digests import digest_json
 from training.engine.data.card.markdown import write_card
 from training.engine.data.cleaning.report import StepReport
-from training.engine.data.cleaning.run import run_step
+from training.engine.data.cleaning.run import PlannedStep, plan_passes, run_passes
 from training.engine.data.cleaning.step import StepContext
 from training.engine.data.example_files import WrittenFile, write_examples
 from training.engine.data.intake.reading import IntakeLog, read_raw
@@ -69,7 +69,13 @@ class PreparationResult:
 
 
 def run_preparation(
-    inputs: PreparationInputs, recipe: Recipe, *, output: Path, scratch: Path, report: ProgressReporter
+    inputs: PreparationInputs,
+    recipe: Recipe,
+    *,
+    output: Path,
+    scratch: Path,
+    report: ProgressReporter,
+    num_processes: int = 1,
 ) -> PreparationResult:
     """Run a recipe.
 
@@ -79,6 +85,8 @@ def run_preparation(
         output: New or empty folder; report.json is written last, so a folder without it is not complete.
         scratch: Empty folder for stages.
         report: Takes progress and log lines.
+        num_processes: How many processes may clean a large file; each but this one takes up to 400 MB of
+            memory. It has no influence on what is written.
 
     Raises:
         DataInvalid: nothing could be read, nothing was left, or a set would not be a valid dataset.
@@ -90,7 +98,7 @@ def run_preparation(
     mask = ReportMask(recipe.clean)
     read, intake = _read(inputs, recipe, output, scratch, mask, report)
     of_source = judge_source_order(read, recipe)
-    cleaned, steps = _clean(read, recipe, output, scratch, tokenizer, mask, report)
+    cleaned, steps = _clean(read, recipe, output, scratch, tokenizer, mask, report, num_processes)
     report.progress(_CLEAN_END, "Dividing into sets")
     sets_folder = output / SETS_FOLDER
     sets_folder.mkdir()
@@ -162,31 +170,30 @@ def _clean(
     tokenizer: LengthTokenizer | None,
     mask: ReportMask,
     report: ProgressReporter,
+    num_processes: int,
 ) -> tuple[WrittenFile, list[StepReport]]:
-    current, reports = read, []
-    with (output / DROPPED_FILE).open("w", encoding="utf-8") as dropped:
-        for number, step in enumerate(recipe.clean, start=1):
-            fraction = _INTAKE_END + (_CLEAN_END - _INTAKE_END) * (number - 1) / len(recipe.clean)
-            report.progress(fraction, f"Cleaning {number} of {len(recipe.clean)}: {step.kind.name}")
-            folder = scratch / f"step-{number}"
-            folder.mkdir()
-            context = StepContext(
-                seed=recipe.seed, scratch=folder, count_tokens=None if tokenizer is None else tokenizer.count
-            )
-            result, written = run_step(
-                step.kind,
-                step.parameters,
-                source=current.path,
-                target=scratch / f"{number}-{step.kind.name}.jsonl",
+    current = read
+    reports: list[StepReport] = []
+    passes = plan_passes(_plan_steps(recipe, scratch, tokenizer))
+    with (
+        (output / DROPPED_FILE).open("w", encoding="utf-8") as dropped,
+        closing(
+            run_passes(
+                passes,
+                source=read.path,
+                folder=scratch,
                 dropped=dropped,
-                context=context,
                 mask=mask.example,
+                num_processes=num_processes,
             )
-            report.log("info", _describe_step(result))
-            shutil.rmtree(folder)
-            current.path.unlink()
-            current = written
-            reports.append(result)
+        ) as results,
+    ):
+        for steps in passes:
+            _announce(steps, len(reports), len(recipe.clean), report)
+            found, current = next(results)
+            for step in found:
+                report.log("info", _describe_step(step))
+            reports += found
     if not current.num_examples:
         worst = max(reports, key=lambda item: item.num_dropped)
         raise DataInvalid(
@@ -195,6 +202,25 @@ def _clean(
             f"{', '.join(worst.reasons)}.",
         )
     return current, reports
+
+
+def _plan_steps(recipe: Recipe, scratch: Path, tokenizer: LengthTokenizer | None) -> list[PlannedStep]:
+    planned = []
+    for number, step in enumerate(recipe.clean, start=1):
+        folder = scratch / f"step-{number}"
+        folder.mkdir()
+        context = StepContext(
+            seed=recipe.seed, scratch=folder, count_tokens=None if tokenizer is None else tokenizer.count
+        )
+        planned.append(PlannedStep(kind=step.kind, parameters=step.parameters, context=context))
+    return planned
+
+
+def _announce(steps: Sequence[PlannedStep], num_done: int, num_steps: int, report: ProgressReporter) -> None:
+    fraction = _INTAKE_END + (_CLEAN_END - _INTAKE_END) * num_done / num_steps
+    numbers = f"{num_done + 1}" if len(steps) == 1 else f"{num_done + 1}-{num_done + len(steps)}"
+    names = ", ".join(step.kind.name for step in steps)
+    report.progress(fraction, f"Cleaning {numbers} of {num_steps}: {names}")
 
 
 def _describe_step(step: StepReport) -> str:

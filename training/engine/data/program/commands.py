@@ -1,5 +1,6 @@
 """inspect, clean, split and mix: each is a preparation with another recipe. leakage compares ready sets."""
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ from training.engine.data.program.files import (
 from training.engine.data.program.results import show_preparation, show_understanding
 from training.engine.data.recipe import ROLES, Recipe
 from training.engine.errors import DataInvalid
+
+# Each takes memory; beyond four the work of the one process that joins their results counts most.
+_MAX_PROCESSES = 4
 
 Source = Annotated[
     Path,
@@ -243,7 +247,14 @@ def _prepare(
         tokenizer=tokenizer,
     )
     with tempfile.TemporaryDirectory(prefix="assay-data-") as scratch, ProgressDisplay(display) as progress:
-        return run_preparation(inputs, recipe, output=output, scratch=Path(scratch), report=progress)
+        return run_preparation(
+            inputs,
+            recipe,
+            output=output,
+            scratch=Path(scratch),
+            report=progress,
+            num_processes=min(os.cpu_count() or 1, _MAX_PROCESSES),
+        )
 
 
 def _end(display: Display, result: PreparationResult, *, output: Path | None) -> None:

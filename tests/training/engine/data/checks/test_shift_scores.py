@@ -54,3 +54,12 @@ def test_blocks_are_merged_and_lose_nothing() -> None:
     assert scores.num_rows == 40_000
     assert scores.find_better_shift() is None and scores.find_unrelated_rows() is None
     assert scores.compute_own_z() > 100
+
+
+def test_rows_without_any_neighbour_are_no_rest() -> None:
+    # All pairs of the second block are left out, as among rows that ask the same: nothing to compare with.
+    scores = ShiftScores()
+    fill(scores, 500, own=0.6, other=0.1, best=2)
+    for row in range(501, 561):
+        scores.add(row, f"e{row}", np.full(len(SHIFTS), np.nan), np.zeros(len(SHIFTS)))
+    assert scores.find_unrelated_rows() is None

@@ -162,9 +162,11 @@ def test_confidences_are_of_one_sum() -> None:
 def test_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lingua", None)
     language_detector._load_detector.cache_clear()
+    language_detector._compute_confidences.cache_clear()
     with pytest.raises(ConfigInvalid, match=r"assay-gate\[data\]"):
         compare_languages(ENGLISH, "latin", frozenset({"en"}))
     language_detector._load_detector.cache_clear()
+    language_detector._compute_confidences.cache_clear()
 
 
 def test_behind_the_first_texts_every_tenth_is_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,11 @@ _DAY_FIRST = re.compile(
     re.IGNORECASE,
 )
 
+# What a form cannot lack. Most texts have nothing of it, and to see that is far less work than to try the
+# form at each of their characters.
+_YEAR_SIGN = re.compile(rf"{_YEAR}[/.-][0-9]")
+_SIGN_YEAR = re.compile(rf"[/.-]{_YEAR}")
+_BLANK_YEAR = re.compile(rf"[ ,]{_YEAR}")
 _LOOK_BACK = 16
 _LOOK_AHEAD = 12
 # "5-7 March 2024" and "2024年3月5日至7日" are spans: an ISO date in place of one end would change them.
@@ -73,11 +78,15 @@ def write_dates_as_iso(text: str, *, day_first: bool | None = None) -> Treated:
 
         return replaced
 
-    text = _CHINESE.sub(treat(_read_chinese), text)
-    text = _YEAR_FIRST.sub(treat(_read_year_first), text)
-    text = _YEAR_LAST.sub(treat(lambda found: _read_year_last(found, day_first=day_first)), text)
-    text = _MONTH_FIRST.sub(treat(_read_month_first), text)
-    text = _DAY_FIRST.sub(treat(_read_day_first), text)
+    if "年" in text:
+        text = _CHINESE.sub(treat(_read_chinese), text)
+    if _YEAR_SIGN.search(text):
+        text = _YEAR_FIRST.sub(treat(_read_year_first), text)
+    if _SIGN_YEAR.search(text):
+        text = _YEAR_LAST.sub(treat(lambda found: _read_year_last(found, day_first=day_first)), text)
+    if _BLANK_YEAR.search(text):
+        text = _MONTH_FIRST.sub(treat(_read_month_first), text)
+        text = _DAY_FIRST.sub(treat(_read_day_first), text)
     return Treated(text, tuple(dict.fromkeys(flags)))
 
 

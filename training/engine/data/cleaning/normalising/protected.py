@@ -16,6 +16,9 @@ _PROTECTED = re.compile(
     r"|(?P<bracket>\{\s{0,20}[\"}]|\[\s{0,20}[\[\]{\"0-9tfn-])",
     re.DOTALL,
 )
+# One of these stands in every protected part.
+_SIGNS = ("`", "~~~", "://", "www.", "@", "{", "[")
+_FIRST_STAND_IN = "\uf8ff"
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 # The search for JSON may cost this many times the text's length, counted in characters looked at.
 _MAX_LOOKS_PER_CHARACTER = 4
@@ -59,6 +62,8 @@ def mask_protected(text: str) -> MaskedText:
             about four times the text's length: brackets nested in order to be slow are no prose.
     """
     stand_in = _find_stand_in(text)
+    if not any(sign in text for sign in _SIGNS):
+        return MaskedText(text=text, stand_in=stand_in, parts=())
     pieces: list[str] = []
     parts: list[str] = []
     position, search_from = 0, 0
@@ -93,5 +98,7 @@ def _end_of_json(text: str, start: int) -> tuple[int, int]:
 
 
 def _find_stand_in(text: str) -> str:
+    if _FIRST_STAND_IN not in text:
+        return _FIRST_STAND_IN
     used = set(text)
-    return next(chr(code) for code in range(0xF8FF, 0x110000) if chr(code) not in used)
+    return next(chr(code) for code in range(ord(_FIRST_STAND_IN), 0x110000) if chr(code) not in used)

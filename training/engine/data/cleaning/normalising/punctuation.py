@@ -52,6 +52,8 @@ def find_in_any_width(text: str, part: str) -> str:
 
 def unify_punctuation(text: str) -> str:
     """Return the text with each mark of ``, . ! ? : ; ( )`` in the width of its context."""
+    if text.isascii():
+        return text
     if not _CJK.search(text):
         if not (_FULL_MARKS.search(text) or _FULL_BRACKET.search(text)):
             return text

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from training.engine.data.checks.value_forms import read_amount_form, read_date_form
 
@@ -19,27 +19,28 @@ class QuotingTally:
     A dataset may quote amounts and write dates as ISO 8601, so no kind speaks for another.
     """
 
-    def __init__(self, rule: str) -> None:
-        """Start empty.
+    def __init__(self, rule: str, counts: Counter[Hashable]) -> None:
+        """Take the counts, which others may add to.
 
         Args:
             rule: "auto" decides by the counts; "keep" and "change" decide against them.
+            counts: Gets values under ("seen", kind), quotes also under ("quoted", kind).
         """
-        self._rule = rule
-        self._num_seen: Counter[str] = Counter()
-        self._num_quoted: Counter[str] = Counter()
+        self._rule, self._counts = rule, counts
 
     def add(self, kinds: Iterable[str], *, is_quote: bool) -> None:
         """Count one value under its kinds."""
         for kind in kinds:
-            self._num_seen[kind] += 1
-            self._num_quoted[kind] += is_quote
+            self._counts["seen", kind] += 1
+            self._counts["quoted", kind] += is_quote
 
     def keeps(self, kinds: Iterable[str]) -> bool:
         """Return whether quotes of all these kinds stay as the input has them; of no kind they do."""
         if self._rule != "auto":
             return self._rule == "keep"
-        return all(self._num_quoted[kind] >= _QUOTING_FRACTION * self._num_seen[kind] for kind in kinds)
+        return all(
+            self._counts["quoted", kind] >= _QUOTING_FRACTION * self._counts["seen", kind] for kind in kinds
+        )
 
     def to_json(self) -> Mapping[str, bool]:
         """Return for each kind whether its quotes stay."""

@@ -28,8 +28,12 @@ _QUANTITY = re.compile(
     rf"(?<![A-Za-z0-9_.,/~-])(?P<number>(?:{_NUMBER} ?[-~] ?)?{_NUMBER}) ?"
     rf"(?P<unit>{'|'.join(sorted(_CANONICAL, key=len, reverse=True))})(?![A-Za-z0-9_])"
 )
+# What the pattern above begins with, tried only where a digit stands.
+_ANY = re.compile(rf"[0-9] ?[{''.join(sorted({spelling[0] for spelling in _CANONICAL}))}]")
 
 
 def unify_units(text: str) -> str:
     """Return the text with ``10KG`` and ``10kg`` as ``10 kg``, for units that have one meaning only."""
+    if not _ANY.search(text):
+        return text
     return _QUANTITY.sub(lambda found: f"{found['number']} {_CANONICAL[found['unit']]}", text)

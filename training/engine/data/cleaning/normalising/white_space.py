@@ -26,6 +26,8 @@ def tidy_white_space(text: str, *, join_cjk: bool = False) -> str:
         join_cjk: Also drop the space between two Chinese or Japanese characters; never wanted where it parts
             names of a list.
     """
+    if "\n" not in text and not join_cjk and text == text.strip() and not _RUN_WITH_TABS.search(text):
+        return text
     raw = text.split("\n")
     is_table = sum("\t" in line.strip() for line in raw) >= _MIN_TABLE_LINES
     runs = _RUN if is_table else _RUN_WITH_TABS

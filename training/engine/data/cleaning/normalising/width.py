@@ -13,6 +13,7 @@ _SYMBOLS = {code: code - _FULL_TO_HALF_OFFSET for code in range(0xFF03, 0xFF40)}
 _INDENTATION = re.compile(r"^\u3000+", re.MULTILINE)
 # The full forms of # $ % & + - . / = @ and the low line.
 _SIGNS = r"\uff03-\uff06\uff0b\uff0d-\uff0f\uff1d\uff20\uff3f"
+_ANY = re.compile(rf"[\u3000{_SIGNS}\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 _SYMBOL = re.compile(f"(?<=[A-Za-z0-9])[{_SIGNS}]++|(?<![{_SIGNS}])[{_SIGNS}]++(?=[A-Za-z0-9])")
 
 
@@ -22,5 +23,7 @@ def fold_width(text: str) -> str:
     Per cent, slash, plus and other signs follow when a letter or digit stands next to them; U+3000 in front
     of a line is only layout and goes. Punctuation is not a matter of code points alone: see ``punctuation``.
     """
+    if text.isascii() or not _ANY.search(text):
+        return text
     text = _INDENTATION.sub("", text.translate(_LETTERS)).replace("\u3000", " ")
     return _SYMBOL.sub(lambda found: found[0].translate(_SYMBOLS), text)

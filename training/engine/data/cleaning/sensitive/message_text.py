@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from training.engine.data.cleaning.sensitive.folding import BARRIER
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]|[a-zA-Z]++', re.DOTALL)
+_STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
+_KEY_ENDS = re.compile(r"[ \t\n\r]*+:")
 _MAX_CONTEXT = 40
 """Characters of a key that count as the words in front of its value."""
 
@@ -108,14 +109,12 @@ def _read_leaves(content: str) -> tuple[str, list[_Leaf]]:
     parts: list[str] = []
     leaves: list[_Leaf] = []
     length, key = 0, ""
-    tokens = list(_TOKEN.finditer(content))
-    for number, token in enumerate(tokens):
+    for token in _STRING_OR_NUMBER.finditer(content):
         raw = token.group()
-        is_number = raw[0] in "-0123456789"
-        if raw[0] != '"' and not is_number:
-            continue
-        text = raw if is_number else json.loads(raw)
-        is_key = number + 1 < len(tokens) and tokens[number + 1].group() == ":"
+        is_number = raw[0] != '"'
+        # Without a backslash there is nothing to decode: the text is known to be valid JSON.
+        text = raw if is_number else json.loads(raw) if "\\" in raw else raw[1:-1]
+        is_key = _KEY_ENDS.match(content, token.end()) is not None
         lead = BARRIER if is_key else f"{BARRIER}{key}: "
         parts += (lead, text)
         length += len(lead)

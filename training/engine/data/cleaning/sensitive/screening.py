@@ -98,7 +98,7 @@ def describe(found: Sequence[PlacedSpan]) -> str:
     return listed if len(found) <= _MAX_DETAILS else f"{listed}; and {len(found) - _MAX_DETAILS} more"
 
 
-def _scan(text: str, settings: ScreenSettings) -> list[SensitiveSpan]:
+def _scan(text: str, settings: ScreenSettings) -> tuple[SensitiveSpan, ...]:
     return scan(text, kinds=settings.kinds, regions=settings.regions)
 
 
@@ -115,6 +115,8 @@ def _find(
         for literal, kind in by_text.items():
             surface = fold(literal)
             surfaces.setdefault(surface, SensitiveSpan(kind=kind, start=0, end=0, value=surface.casefold()))
+    if not any(per_message) and not surfaces:
+        return [], 0
     known = _KnownValues(surfaces)
     found, num_reserved = [], 0
     for index, (text, spans) in enumerate(zip(texts, per_message, strict=True)):

@@ -1,9 +1,10 @@
 """The cleaning step ``screen_sensitive`` (MISSION C3(5), the part done by rules)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
+from training.engine.data.cleaning.sensitive.kinds import LABELS
 from training.engine.data.cleaning.sensitive.screening import mask_example, mask_text, screen_example
 from training.engine.data.cleaning.sensitive.settings import DEFAULTS, RULES, ScreenSettings
 from training.engine.data.cleaning.step import Outcome, StepContext, StepKind
@@ -19,10 +20,7 @@ class ScreenSensitive:
     def __init__(self, settings: ScreenSettings) -> None:
         """Start with nothing counted."""
         self._settings = settings
-        self._num_findings: Counter[str] = Counter()
-        self._num_examples: Counter[str] = Counter()
-        self._num_reserved = 0
-        self._num_in_fields = 0
+        self.counts: Counter[Hashable] = Counter()
 
     def observe(self, example: Example) -> None:
         """Need no first pass."""
@@ -31,20 +29,24 @@ class ScreenSensitive:
         """Redact, drop or flag."""
         screening = screen_example(example, self._settings)
         kinds = [item.span.kind for item in screening.found]
-        self._num_findings.update(kinds)
-        self._num_examples.update(set(kinds))
-        self._num_reserved += screening.num_reserved
-        self._num_in_fields += len(screening.in_fields)
+        self.counts.update(("findings", kind) for kind in kinds)
+        self.counts.update(("examples", kind) for kind in set(kinds))
+        self.counts["reserved"] += screening.num_reserved
+        self.counts["in fields"] += len(screening.in_fields)
         return screening.outcome
 
     def facts(self) -> Mapping[str, Any]:
         """Return findings and examples by kind, and how many documented examples were left alone."""
         return {
-            "num_findings": dict(sorted(self._num_findings.items())),
-            "num_examples": dict(sorted(self._num_examples.items())),
-            "num_reserved_ignored": self._num_reserved,
-            "num_in_fields": self._num_in_fields,
+            "num_findings": self._counts_by_kind("findings"),
+            "num_examples": self._counts_by_kind("examples"),
+            "num_reserved_ignored": self.counts["reserved"],
+            "num_in_fields": self.counts["in fields"],
         }
+
+    def _counts_by_kind(self, what: str) -> dict[str, int]:
+        counted = {kind: self.counts[what, kind] for kind in sorted(LABELS)}
+        return {kind: number for kind, number in counted.items() if number}
 
     def mask_example(self, example: Example) -> Example:
         """Return the example as reports may show it: a placeholder for all that is found."""
@@ -67,4 +69,5 @@ SCREEN_SENSITIVE = StepKind(
     rules=RULES,
     defaults=DEFAULTS,
     build=_build,
+    is_local=True,
 )

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 
 from training.engine.data.cleaning.normalising.quoting import QuotingTally, find_own_kind
@@ -23,7 +25,7 @@ def test_own_forms(value: str, kinds: tuple[str, ...]) -> None:
 
 
 def test_nine_of_ten_quotes_are_quoting_kind_by_kind() -> None:
-    tally = QuotingTally("auto")
+    tally = QuotingTally("auto", Counter())
     for number in range(10):
         tally.add(("date",), is_quote=number > 0)
         tally.add(("amount", "unit"), is_quote=number > 1)
@@ -33,6 +35,6 @@ def test_nine_of_ten_quotes_are_quoting_kind_by_kind() -> None:
 
 @pytest.mark.parametrize(("rule", "keeps"), [("keep", True), ("change", False)])
 def test_a_stated_rule_needs_no_counts(rule: str, keeps: bool) -> None:
-    tally = QuotingTally(rule)
+    tally = QuotingTally(rule, Counter())
     tally.add(("date",), is_quote=not keeps)
     assert set(tally.to_json().values()) == {keeps}

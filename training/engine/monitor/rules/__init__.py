@@ -1,0 +1,1 @@
+"""The monitor's rules, by what they look at."""

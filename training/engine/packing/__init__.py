@@ -1,0 +1,1 @@
+"""Several rows in one sequence, kept from seeing each other (MISSION D4)."""
