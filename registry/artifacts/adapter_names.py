@@ -120,9 +120,10 @@ class BaseNames:
             names.append(found)
         return names
 
-    def has_body_prefix(self, name: str) -> bool:
-        """Return whether the files use the model's own prefix for this parameter, as they usually do."""
-        return not name.startswith(self._missing_prefixes) if self._missing_prefixes else True
+    @property
+    def has_body_prefix(self) -> bool:
+        """Whether the files use the prefix of the model with a head; a bare decoder's do not."""
+        return len(self._missing_prefixes) < len(_BODY_PREFIXES)
 
     def _candidates(self, name: str) -> Iterator[str]:
         yield name

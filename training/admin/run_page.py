@@ -23,6 +23,7 @@ from training.choices import ACTIVE_TRAINING_STATES, DocumentName, TrainingPurpo
 from training.engine.remedies import Remedy
 from training.models import TrainingRun
 from training.selectors.comparison import ComparedRow, Comparison, compare_relatives
+from training.selectors.incidents import list_incidents
 from training.selectors.runs import get_curves, get_documents, get_verdict, list_findings
 
 CHART_SIZE: Final[Mapping[str, float]] = {
@@ -77,6 +78,8 @@ def report_context(run: TrainingRun, *, may_submit: bool) -> dict[str, Any]:
         "preflight": preflight_context(documents.get(DocumentName.PREFLIGHT)),
         "not_finite": not_finite_context(documents.get(DocumentName.NOT_FINITE)),
         "mini": mini_context(documents.get(DocumentName.MINI)),
+        "incidents": list_incidents(run=run),
+        "may_open_incident": may_submit,
         "lint_findings": run.lint.get("findings", []),
         "lint_unchecked": run.lint.get("unchecked", []),
         "relatives": _relatives_context(run, compare_relatives(run)),

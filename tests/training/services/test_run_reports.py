@@ -17,8 +17,9 @@ from tests.fixtures.training_runs import (
     record,
     report,
 )
-from training.models import OverfitPass, RunDocument, TrainingFinding, TrainingRun
+from training.models import Incident, OverfitPass, RunDocument, TrainingFinding, TrainingRun
 from training.selectors.runs import get_curves, get_document, get_verdict, list_known_overfits
+from training.services.handbook import load_shipped_handbook
 from training.services.runs import reconcile_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
@@ -130,3 +131,21 @@ def test_a_failed_preflight_names_its_row() -> None:
         ["never-stops"],
         "The preflight failed. (handbook: never-stops)",
     )
+
+
+def test_errors_that_a_job_reports_open_incidents_and_warnings_do_not() -> None:
+    load_shipped_handbook()
+    run = report(
+        make_run(),
+        preflight(passed=False),
+        finding("monitor/loss-flat", 50, row="loss-flat", severity="error"),
+        finding(step=7),
+    )
+    run = fail(run, "loss-not-finite", "The loss of step 51 is not finite.")
+    look_again(run)
+    incidents = Incident.objects.filter(training_run=run)
+    assert set(incidents.values_list("symptom__code", "first_step")) == {
+        ("never-stops", 0),
+        ("loss-flat", 50),
+        ("loss-not-finite", None),
+    }

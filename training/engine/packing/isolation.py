@@ -17,10 +17,11 @@ from training.engine.device import Precision
 from training.engine.errors import TrainingFailed
 from training.engine.packing.collate import collate_packed
 
-TOLERANCES: Final = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 5e-2}
+TOLERANCES: Final = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 """Largest difference between the logits of a row alone and in a sequence, in units of its largest logit.
-Products of other shapes are rounded otherwise; a change of one unit in the last place of a number format
-(2^-23, 2^-10, 2^-7) grows about tenfold through the layers."""
+Products of other shapes are rounded otherwise, and the layers amplify it: 0.03 was measured in bfloat16,
+whose unit of rounding is 8 times that of float16, with SmolLM2-135M. Small leaks are left to the other
+difference."""
 
 MAX_CHECKED_ROWS: Final = 4
 _EXPERT_KEYS: Final = ("num_experts", "num_local_experts", "n_routed_experts")

@@ -13,7 +13,7 @@ from training.engine.step_record import StepObserver
 from training.engine.trainer import run_training
 
 DEFAULTS: Mapping[str, Any] = {
-    "learning_rate": 2e-3, "max_steps": 60, "per_device_batch_size": 4, "gradient_accumulation_steps": 2,
+    "learning_rate": 2e-3, "max_steps": 60, "per_device_batch_size": 8, "gradient_accumulation_steps": 1,
     "gradient_checkpointing": False, "dtype": "float32", "eval_every_steps": 20,
 }  # fmt: skip
 """A healthy run. The rate is ten times a real model's, because this one is a thousand times smaller."""
