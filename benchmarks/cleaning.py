@@ -364,9 +364,7 @@ def main() -> None:
         # A fresh process: its peak memory is that of the pipeline alone.
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             moments, seconds = pool.submit(clean, folder, arguments.processes).result()
-        print(
-            f"cleaning {arguments.rows:,} rows with {arguments.processes} process(es) on {os.cpu_count()} cores"
-        )
+        print(f"{arguments.rows:,} rows, {arguments.processes} process(es), {os.cpu_count()} cores")
         show(arguments.rows, moments, seconds)
         if arguments.digest:
             print(f"sha256 of the outputs: {digest_folder(folder / 'prepared')}")

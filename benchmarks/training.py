@@ -42,17 +42,30 @@ TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 
 
 class Clock:
-    """Training time without that of held-out measurements."""
+    """Training time, of the wall and of the processor, without that of held-out measurements."""
 
     def __init__(self) -> None:
         """Begins now."""
-        self.begun = time.perf_counter()
-        self.outside = 0.0
         self.curve: list[tuple[float, float]] = []
+        self.processor_seconds = 0.0
+        self.begin()
 
-    def read(self) -> float:
-        """Returns the training seconds so far."""
-        return time.perf_counter() - self.begun - self.outside
+    def begin(self) -> None:
+        """Begins anew."""
+        self._wall = time.perf_counter()
+        self._processor = time.process_time()
+
+    def pause(self) -> None:
+        """Stands still from now on."""
+        self._paused = time.perf_counter(), time.process_time()
+
+    def go_on(self, loss: float) -> None:
+        """Takes down the held-out loss that was measured meanwhile."""
+        wall, processor = self._paused
+        self.curve.append((wall - self._wall, loss))
+        self.processor_seconds = processor - self._processor
+        self._wall += time.perf_counter() - wall
+        self._processor += time.process_time() - processor
 
 
 def write_inputs(folder: Path, data: Path, num_rows: int) -> None:
@@ -80,23 +93,27 @@ def read_rows(folder: Path, name: str) -> tuple[Any, ...]:
 
 
 def train_with_assay(folder: Path, *, num_steps: int, eval_every: int, has_checkpointing: bool) -> Clock:
-    """Trains with Assay."""
+    """Trains with Assay: what `run_training` does between reading the rows and saving the adapter."""
     from training.engine.config import TrainingConfig
+    from training.engine.device import choose_precision
+    from training.engine.loop_models import make_trained_model
+    from training.engine.lora_model import load_tokenizer
+    from training.engine.process_group import SingleProcess
     from training.engine.progress import SilentReporter
+    from training.engine.random_state import own_random_state
     from training.engine.step_record import HeldOutRecord, StepRecord
-    from training.engine.trainer import run_training
+    from training.engine.trainer import load_for_training
+    from training.engine.training_loop import TrainingLoop
+    from training.engine.training_rows import read_training_rows
 
     clock = Clock()
 
     class Timer:
         def on_step(self, record: StepRecord) -> None:
-            if record.step == 1:
-                clock.begun = time.perf_counter() - record.seconds
-            self.paused = time.perf_counter()
+            clock.pause()
 
         def on_held_out(self, record: HeldOutRecord) -> None:
-            clock.outside += time.perf_counter() - self.paused
-            clock.curve.append((clock.read(), record.loss))
+            clock.go_on(record.loss)
 
     config = TrainingConfig.from_json(
         {
@@ -120,15 +137,34 @@ def train_with_assay(folder: Path, *, num_steps: int, eval_every: int, has_check
             },
         }
     )
-    run_training(
-        base_model=folder / "base",
+    base, precision = folder / "base", choose_precision("auto")
+    rows = read_training_rows(
+        load_tokenizer(base),
         training_data=folder / "train.jsonl",
         holdout=folder / "holdout.jsonl",
         config=config,
-        output=folder / f"adapter-{has_checkpointing}",
         report=SilentReporter(),
-        observers=(Timer(),),
     )
+    with own_random_state(precision.device, SEED):
+        model = make_trained_model(
+            load_for_training(base, rows, config, precision),
+            config,
+            base_model=base,
+            base_model_name=None,
+            group=SingleProcess(),
+        )
+        loop = TrainingLoop(
+            model=model,
+            rows=rows.training,
+            held_out=rows.held_out,
+            pad_token_id=rows.pad_token_id,
+            settings=config.training,
+            precision=precision,
+            report=SilentReporter(),
+            observers=(Timer(),),
+        )
+        clock.begin()
+        loop.train()
     return clock
 
 
@@ -157,15 +193,13 @@ def train_with_trl(folder: Path, *, num_steps: int, eval_every: int, is_tuned: b
 
     class Timer(TrainerCallback):  # type: ignore[misc]
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            clock.begun = time.perf_counter()
+            clock.begin()
 
         def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
             if state.global_step % eval_every and state.global_step != num_steps:
                 return
-            paused = time.perf_counter()
-            loss = measure_held_out(model, held_out)
-            clock.outside += time.perf_counter() - paused
-            clock.curve.append((clock.read(), loss))
+            clock.pause()
+            clock.go_on(measure_held_out(model, held_out))
 
     trainer = SFTTrainer(
         model=str(folder / "base"),
@@ -231,17 +265,33 @@ PAIRS = (("assay", "trl defaults"), ("assay fast", "trl tuned"), ("assay", "trl 
 def measure_here(name: str, folder: Path, num_steps: int, eval_every: int) -> None:
     """Runs one candidate in this process and prints its figures as JSON."""
     clock = CANDIDATES[name](folder, num_steps=num_steps, eval_every=eval_every)
-    print(json.dumps({"seconds": clock.curve[-1][0], "curve": clock.curve}))
+    print(
+        json.dumps(
+            {
+                "seconds": clock.curve[-1][0],
+                "processor_seconds": clock.processor_seconds,
+                "curve": clock.curve,
+            }
+        )
+    )
 
 
-def measure(name: str, folder: Path, python: Path, num_steps: int, eval_every: int) -> dict[str, Any]:
+def measure(name: str, folder: Path, num_steps: int, options: argparse.Namespace) -> dict[str, Any]:
     """Runs one candidate in a fresh process."""
+    python = options.trl_python if name.startswith("trl") else Path(sys.executable)
+    eval_every = max(1, num_steps // NUM_MEASUREMENTS)
     done = subprocess.run(
         [str(python), __file__, "--measure", name, str(folder), str(num_steps), str(eval_every)],
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "HOME": str(folder)},
+        env={
+            "PYTHONPATH": str(ROOT),
+            "PATH": "/usr/bin:/bin",
+            "HF_HUB_OFFLINE": "1",
+            "HOME": str(folder),
+            "OMP_NUM_THREADS": str(options.threads),
+        },
     )
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr[-3000:]}")
@@ -290,28 +340,19 @@ def main() -> None:
         "--data", type=Path, default=TICKETS, help="folder with train.jsonl and holdout.jsonl"
     )
     parser.add_argument("--rows", type=int, default=128, help="rows, each trained on once")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch; 1 on a busy machine")
     parser.add_argument("--quick", action="store_true", help="32 rows")
     options = parser.parse_args()
     num_rows = 32 if options.quick else options.rows
     num_steps = max(1, num_rows // BATCH_ROWS)
     num_rows = num_steps * BATCH_ROWS
-    eval_every = max(1, num_steps // NUM_MEASUREMENTS)
-    trl_python = prepare_trl()
+    options.trl_python = prepare_trl()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         folder = Path(name)
         write_inputs(folder, options.data, num_rows)
         rows = read_rows(folder, "train")
-        results = {
-            candidate: measure(
-                candidate,
-                folder,
-                trl_python if candidate.startswith("trl") else Path(sys.executable),
-                num_steps,
-                eval_every,
-            )
-            for candidate in CANDIDATES
-        }
+        results = {candidate: measure(candidate, folder, num_steps, options) for candidate in CANDIDATES}
     if len(rows) != num_rows:
         raise SystemExit(
             f"Only {len(rows)} of {num_rows} rows can be trained on; the comparison would be unfair."
@@ -331,20 +372,23 @@ def show(results: dict[str, dict[str, Any]], rows: tuple[Any, ...], num_steps: i
     )
     if load > QUIET_LOAD:
         print(f"Taken under load: {load:.1f} processes were waiting when it began.")
-    head = ("training", "seconds", "trained/s", "tokens/s", "held-out", f"s to {target:.3f}")
+    head = ("training", "seconds", "cpu s", "trained/s", "tokens/s", "held-out", f"s to {target:.3f}")
     print(f"{head[0]:<14}" + "".join(f"{word:>12}" for word in head[1:]))
     times = {}
     for name, figures in results.items():
         seconds, loss = figures["seconds"], figures["curve"][-1][1]
         times[name] = seconds_to(figures["curve"], target)
-        print(
-            f"{name:<14}{seconds:>12.1f}{trained / seconds:>12.1f}{tokens / seconds:>12.1f}{loss:>12.4f}"
-            f"{times[name]:>12.1f}"
-        )
+        speeds = f"{trained / seconds:>12.1f}{tokens / seconds:>12.1f}"
+        processor = figures["processor_seconds"]
+        print(f"{name:<14}{seconds:>12.1f}{processor:>12.1f}{speeds}{loss:>12.4f}{times[name]:>12.1f}")
     for own, other in PAIRS:
         speed = results[other]["seconds"] / results[own]["seconds"]
         sooner = times[other] / times[own]
-        print(f"{own} / {other}: {speed:.2f}x tokens a second, {sooner:.2f}x to the same loss")
+        processor = results[other]["processor_seconds"] / results[own]["processor_seconds"]
+        print(
+            f"{own} / {other}: {speed:.2f}x tokens a second ({processor:.2f}x a processor second), "
+            f"{sooner:.2f}x to the same loss"
+        )
 
 
 if __name__ == "__main__":

@@ -142,7 +142,10 @@ class _Attempt:
     def _run(self) -> str:
         with heartbeats_of(self._claim, every_seconds=settings.JOB_HEARTBEAT_SECONDS):
             folder = prepare_work_folder(
-                claim=self._claim, root=Path(settings.WORK_ROOT), num_threads=settings.JOB_NUM_THREADS
+                claim=self._claim,
+                root=Path(settings.WORK_ROOT),
+                num_threads=settings.JOB_NUM_THREADS,
+                num_processes=settings.TRAIN_NUM_PROCESSES or None,
             )
         self._folder = folder
         record_workdir(claim=self._claim, workdir=str(folder.path))

@@ -14,6 +14,7 @@ from workers.workdir import WorkFolder
 
 KIND_OF_OUTPUT: Mapping[str, str] = {
     "adapter": ArtifactKind.ADAPTER,
+    "trained_model": ArtifactKind.BASE_MODEL,
     "merged_model": ArtifactKind.MERGED_MODEL,
     "report": ArtifactKind.REPORT,
     "prepared": ArtifactKind.PREPARED_DATA,

@@ -51,13 +51,16 @@ class WorkFolder:
         return self.path.parent / KEPT_NAME
 
 
-def prepare_work_folder(*, claim: ClaimedJob, root: Path, num_threads: int) -> WorkFolder:
+def prepare_work_folder(
+    *, claim: ClaimedJob, root: Path, num_threads: int, num_processes: int | None = None
+) -> WorkFolder:
     """Makes the folder of an attempt, complete enough to be run again by hand on another machine.
 
     Args:
         claim: The attempt.
         root: Folder of all work folders.
         num_threads: Threads for the child's arithmetic; recorded, since results may depend on it.
+        num_processes: Processes of a training; None is one for each accelerator of the machine.
 
     Raises:
         InputsMalformed: the job's `inputs` have another shape than documented.
@@ -80,6 +83,7 @@ def prepare_work_folder(*, claim: ClaimedJob, root: Path, num_threads: int) -> W
         inputs={name: f"{INPUTS_NAME}/{name}" for name in claim.inputs},
         config=claim.config,
         num_threads=num_threads,
+        num_processes=num_processes,
         hints=claim.hints,
     )
     write_spec(folder, spec)

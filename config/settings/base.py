@@ -144,6 +144,8 @@ JOB_TIME_LIMIT_SECONDS = env.get_int("ASSAY_JOB_TIME_LIMIT_SECONDS", 4 * 3600, m
 JOB_MAX_ATTEMPTS = env.get_int("ASSAY_JOB_MAX_ATTEMPTS", 3, minimum=1)
 # Threads of a job's arithmetic; the web and worker processes do none.
 JOB_NUM_THREADS = env.get_int("ASSAY_JOB_THREADS", os.cpu_count() or 1, minimum=1)
+# Processes that train one model together; 0 is one for each accelerator of the machine.
+TRAIN_NUM_PROCESSES = env.get_int("ASSAY_TRAIN_PROCESSES", 0, minimum=0)
 SCHEDULER_INTERVAL_SECONDS = env.get_float("ASSAY_SCHEDULER_INTERVAL_SECONDS", 3.0, minimum=0.1)
 
 # Given to evaluation jobs as it stands; the child process reads neither settings nor environment.

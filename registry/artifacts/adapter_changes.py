@@ -14,8 +14,8 @@ class AdapterModule:
 
     Attributes:
         module: dotted name in the model.
-        base_tensor: name of the parameter in the base model's files; for fused experts that are stored singly,
-            the name of the fused parameter in the model.
+        base_tensor: name of the parameter in the base model's files; for fused experts that are stored
+            singly, the name of the fused parameter in the model.
         tensor_a: name in the adapter's file of A: [rank, d_in]; [num_experts * rank, d_in] for experts.
         tensor_b: name in the adapter's file of B: [d_out, rank]; [d_out, rank * num_experts] for experts, the
             expert's number running fastest.

@@ -7,24 +7,30 @@ to the merge and to the evaluation.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from registry.artifacts.adapter_changes import AdapterModule, ChangeSet
 from registry.artifacts.adapter_config import CONFIG_FILE, AdapterConfig, AdapterKind, read_adapter_config
 from registry.artifacts.adapter_folder import WEIGHTS_FILE, check_weights_file
 from registry.artifacts.adapter_rules import check_config
-from registry.artifacts.adapter_tensors import AdapterModule, match_adapter_tensors
-from registry.artifacts.base_model import read_base_model
+from registry.artifacts.adapter_serving import (
+    check_rank,
+    describe_merged_only,
+    describe_serving,
+    list_obstacles,
+    round_up_rank,
+)
+from registry.artifacts.adapter_tensors import match_adapter_tensors
+from registry.artifacts.adapter_vocabulary import check_vocabulary
+from registry.artifacts.base_model import BaseModelSummary, read_base_model
 from registry.artifacts.errors import AdapterConfigError, SafetensorsError
 from registry.artifacts.findings import Finding, has_errors
 from registry.artifacts.module_patterns import leaf_name
 from registry.artifacts.safetensors_header import SafetensorsHeader, read_header
 
-# vLLM 0.32 accepts only these values for max_lora_rank (FACTS section 2); an adapter's rank is rounded up to
-# one of them.
-VLLM_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 _MAX_FINDINGS_PER_CODE = 20
 
 
@@ -56,6 +62,8 @@ class AdapterSummary:
         scalings: distinct scalings, sorted.
         max_lora_rank: what vLLM's max_lora_rank must be at least; None when no module matched or none is
             large enough.
+        forms: the forms in which it can be served: "merged", and "adapter" where vLLM 0.32 supports it;
+            empty when it is not sound.
     """
 
     kind: str
@@ -73,6 +81,7 @@ class AdapterSummary:
     ranks: tuple[int, ...] = ()
     scalings: tuple[float, ...] = ()
     max_lora_rank: int | None = None
+    forms: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON."""
@@ -87,12 +96,17 @@ class AdapterCheck:
     Attributes:
         findings: every fault at once; at most 20 of one kind, the rest counted.
         summary: None when adapter_config.json could not be read.
-        modules: the adapted weights, sorted by name; complete only when `ok`.
+        changes: what it changes in the base model; complete only when `ok`.
     """
 
     findings: tuple[Finding, ...]
     summary: AdapterSummary | None
-    modules: tuple[AdapterModule, ...] = ()
+    changes: ChangeSet = field(default_factory=ChangeSet)
+
+    @property
+    def modules(self) -> tuple[AdapterModule, ...]:
+        """The low-rank pairs, sorted by name."""
+        return self.changes.modules
 
     @property
     def ok(self) -> bool:
@@ -109,21 +123,28 @@ class AdapterCheck:
 
 
 def check_adapter(
-    adapter_dir: Path, base_model_dir: Path, target_form: TargetForm | str = TargetForm.MERGED
+    adapter_dir: Path,
+    base_model_dir: Path,
+    target_form: TargetForm | str = TargetForm.MERGED,
+    *,
+    is_adapter_form_needed: bool = True,
 ) -> AdapterCheck:
     """Check an adapter's folder against a base model's folder.
 
     Args:
         adapter_dir: holds adapter_config.json and adapter_model.safetensors.
         base_model_dir: the base model chosen at submission.
-        target_form: the suite's shipping form. Canaries run in both forms, so what vLLM cannot load is
-            refused for both.
+        target_form: the suite's shipping form.
+        is_adapter_form_needed: whether base + adapter must run in vLLM too, as it must while the canaries are
+            compared in both forms; what vLLM cannot load is refused for both target forms then. The merge
+            itself passes False. Always needed for the target form "adapter".
 
     Raises:
         BaseModelError: the base model is at fault, not the adapter.
         OSError: a file cannot be read.
     """
     form = TargetForm(target_form)
+    is_needed = is_adapter_form_needed or form is TargetForm.ADAPTER
     base = read_base_model(base_model_dir)
     try:
         config = read_adapter_config(adapter_dir / CONFIG_FILE)
@@ -132,28 +153,57 @@ def check_adapter(
         return AdapterCheck(
             findings=(Finding.error(error.code, str(error), where=CONFIG_FILE, remedy=remedy),), summary=None
         )
-    findings = check_config(config, architectures=base.architectures, is_tied=base.is_tied)
+    findings = check_config(
+        config, architectures=base.architectures, is_tied=base.is_tied, is_adapter_form_needed=False
+    )
     header: SafetensorsHeader | None = None
-    modules: tuple[AdapterModule, ...] = ()
+    changes = ChangeSet()
+    forms: tuple[str, ...] = ()
     if config.kind is AdapterKind.LORA:
         header = _read_weights(adapter_dir, findings)
         if header is not None and not any(finding.code == "adapter-pattern-invalid" for finding in findings):
-            modules, unmatched = match_adapter_tensors(header.tensors, config, base)
-            findings.extend(unmatched)
-        findings.extend(_check_rank_for_vllm(config, modules))
+            match = match_adapter_tensors(header.tensors, config, base)
+            changes = match.changes
+            findings.extend(match.findings)
+            findings.extend(check_vocabulary(base_model_dir, changes.embedding.vocab_size))
+        forms = _find_forms(config, base, changes, findings, is_needed=is_needed)
     return AdapterCheck(
-        findings=tuple(_limit(findings)), summary=_summarise(config, header, modules, form), modules=modules
+        findings=tuple(_limit(findings)),
+        summary=_summarise(config, header, changes.modules, form, forms),
+        changes=changes,
     )
+
+
+def _find_forms(
+    config: AdapterConfig,
+    base: BaseModelSummary,
+    changes: ChangeSet,
+    findings: list[Finding],
+    *,
+    is_needed: bool,
+) -> tuple[str, ...]:
+    """Return the forms in which the adapter can be served; refuse it when the adapter form is needed in
+    vain.
+    """
+    is_sound = not has_errors(findings)
+    reasons = [*list_obstacles(config, architectures=base.architectures), *changes.obstacles]
+    ranks = [module.rank for module in changes.modules]
+    rank_faults = list(check_rank(config, ranks, is_adapter_form_needed=is_needed))
+    findings.extend(rank_faults)
+    if reasons and is_needed:
+        findings.extend(describe_serving(config, changes.obstacles, architectures=base.architectures))
+    elif reasons:
+        findings.append(describe_merged_only(reasons))
+    if not is_sound:
+        return ()
+    if reasons or rank_faults:
+        return (TargetForm.MERGED.value,)
+    return (TargetForm.MERGED.value, TargetForm.ADAPTER.value)
 
 
 def inspect_adapter_config(config: AdapterConfig) -> tuple[Finding, ...]:
     """Return what can be said without weights and without a base model; for the client before an upload."""
     return tuple(check_config(config))
-
-
-def round_up_rank(rank: int) -> int | None:
-    """Return the smallest max_lora_rank of vLLM that holds `rank`; None when none does."""
-    return next((allowed for allowed in VLLM_LORA_RANKS if allowed >= rank), None)
 
 
 def _read_weights(adapter_dir: Path, findings: list[Finding]) -> SafetensorsHeader | None:
@@ -169,23 +219,12 @@ def _read_weights(adapter_dir: Path, findings: list[Finding]) -> SafetensorsHead
         return None
 
 
-def _check_rank_for_vllm(config: AdapterConfig, modules: Iterable[AdapterModule]) -> Iterable[Finding]:
-    # vLLM looks at the config's ranks even where no module has them (peft_helper.validate_legal).
-    largest = max([config.r, *config.rank_pattern.values(), *(module.rank for module in modules)])
-    if round_up_rank(largest) is None:
-        message = (
-            f"Its rank is {largest}; vLLM serves ranks up to {VLLM_LORA_RANKS[-1]}, and the canaries run in "
-            "adapter form too."
-        )
-        remedy = f"Train with r <= {VLLM_LORA_RANKS[-1]}."
-        yield Finding.error("rank-too-large", message, where=f"{CONFIG_FILE}: r", remedy=remedy)
-
-
 def _summarise(
     config: AdapterConfig,
     header: SafetensorsHeader | None,
     modules: tuple[AdapterModule, ...],
     form: TargetForm,
+    forms: tuple[str, ...],
 ) -> AdapterSummary:
     ranks = tuple(sorted({module.rank for module in modules}))
     tensors = header.tensors if header is not None else {}
@@ -207,6 +246,7 @@ def _summarise(
         max_lora_rank=round_up_rank(max(config.r, *config.rank_pattern.values(), ranks[-1]))
         if ranks
         else None,
+        forms=forms,
     )
 
 

@@ -1,8 +1,9 @@
-"""Decides what becomes of the input embedding and the output layer: changed, resized, untied or kept one matrix.
+"""Decides what becomes of the input embedding and the output layer: changed, resized, untied or kept one
+matrix.
 
-In a tied model the two are one tensor. peft trains them apart as soon as one of them has a pair of its own or is
-in modules_to_save, and its merge then writes into the shared tensor; here the output layer gets its own tensor
-instead, so that the merged model computes what base + adapter computes. Standard library only.
+In a tied model the two are one tensor. peft trains them apart as soon as one of them has a pair of its own
+or is in modules_to_save, and its merge then writes into the shared tensor; here the output layer gets its
+own tensor instead, so that the merged model computes what base + adapter computes. Standard library only.
 """
 
 from collections.abc import Mapping
@@ -87,17 +88,16 @@ class EmbeddingPlanner:
 
     def _keep_tied(self, embedding: ParameterDraft | None, head: ParameterDraft | None) -> EmbeddingPlan:
         """Change the one matrix; what the adapter holds of the output layer must be the same."""
-        draft = replace(embedding or head, name="embedding")  # type: ignore[type-var]
-        equal_pairs = []
-        if embedding is not None and head is not None:
-            draft.whole = embedding.whole or head.whole
-            draft.rows = embedding.rows or head.rows
-            if embedding.whole is not None and head.whole is not None:
-                equal_pairs.append((embedding.whole.name, head.whole.name))
-            if embedding.rows is not None and head.rows is not None:
-                equal_pairs.append((embedding.rows.tensor, head.rows.tensor))
+        drafts = [draft for draft in (embedding, head) if draft is not None]
+        wholes = [draft.whole for draft in drafts if draft.whole is not None]
+        rows = [draft.rows for draft in drafts if draft.rows is not None]
+        merged = ParameterDraft(
+            name="embedding", whole=wholes[0] if wholes else None, rows=rows[0] if rows else None
+        )
+        equal_pairs = [(wholes[0].name, other.name) for other in wholes[1:]]
+        equal_pairs += [(rows[0].tensor, other.tensor) for other in rows[1:]]
         targets = [self._embedding, self._stored_head] if self._stored_head else [self._embedding]
-        changes = [self._change(draft, target=target, source=self._embedding) for target in targets if target]
+        changes = [self._change(merged, target=target, source=self._embedding) for target in targets]
         return EmbeddingPlan(changes=tuple(changes), equal_pairs=tuple(equal_pairs))
 
     def _untie(self, embedding: ParameterDraft | None, head: ParameterDraft | None) -> EmbeddingPlan:
@@ -112,10 +112,12 @@ class EmbeddingPlanner:
             self._change(drafts[0], target=self._embedding, source=self._embedding),
             self._change(drafts[1], target=target, source=self._embedding),
         ]
-        untouched = drafts[0].whole is drafts[0].pair is drafts[0].rows is None
+        is_untouched = (drafts[0].whole, drafts[0].pair, drafts[0].rows) == (None, None, None)
         equal_pairs = [(saved[0].name, saved[1].name)] if len(saved) == 2 else []
         return EmbeddingPlan(
-            changes=tuple(changes[1:] if untouched else changes), equal_pairs=tuple(equal_pairs), is_untied=True
+            changes=tuple(changes[1:] if is_untouched else changes),
+            equal_pairs=tuple(equal_pairs),
+            is_untied=True,
         )
 
     def _change(self, draft: ParameterDraft, *, target: str | None, source: str | None) -> TensorChange:
@@ -136,17 +138,23 @@ class EmbeddingPlanner:
         faults = []
         if self._base.model_type in _ALWAYS_TIED or not self._names.has_body_prefix:
             message = (
-                "Input and output embedding were trained apart, but are one matrix in the base model, and this base "
+                "Input and output embedding were trained apart, but are one matrix in the base model, and "
+                "this base "
                 "cannot be given an output layer of its own: vLLM would not read it."
             )
-            remedy = "Train without the embedding and the output layer, or with ensure_weight_tying and token rows."
+            remedy = (
+                "Train without the embedding and the output layer, or with ensure_weight_tying and token "
+                "rows."
+            )
             faults.append(Finding.error("untied-head-unsupported", message, where=where, remedy=remedy))
         has_pair = any(d is not None and (d.pair is not None or d.is_trained) for d in (embedding, head))
         has_rows = any(d is not None and d.rows is not None for d in (embedding, head))
         if has_pair and has_rows:
             message = "Single rows and the whole matrix of tied embeddings were trained together."
             remedy = "Train either trainable_token_indices or the embedding itself."
-            faults.append(Finding.error("adapter-combination-unsupported", message, where=where, remedy=remedy))
+            faults.append(
+                Finding.error("adapter-combination-unsupported", message, where=where, remedy=remedy)
+            )
         return faults
 
     def _check_sizes(self, plan: EmbeddingPlan) -> tuple[EmbeddingPlan, list[Finding]]:
@@ -163,7 +171,8 @@ class EmbeddingPlanner:
         if num_rows == base_shape[0]:
             return plan, []
         message = (
-            f"The vocabulary was resized from {base_shape[0]} to {num_rows} rows. The merged model keeps the base's "
+            f"The vocabulary was resized from {base_shape[0]} to {num_rows} rows. The merged model keeps the "
+            "base's "
             "tokenizer, so new tokens are reached only if that tokenizer has them."
         )
         remedy = "Register a base model whose tokenizer and embedding have the new tokens already."
@@ -182,7 +191,9 @@ def _is_apart(embedding: ParameterDraft | None, head: ParameterDraft | None) -> 
 
 
 def _shortest(base: BaseModelSummary, leaves: frozenset[str]) -> str | None:
-    """Return the shortest name of a matrix with one of these last parts; deeper ones belong to other towers."""
+    """Return the shortest name of a matrix with one of these last parts; deeper ones belong to other
+    towers.
+    """
     names = [
         name
         for name, tensor in base.tensors.items()

@@ -45,7 +45,7 @@ class TensorRole(StrEnum):
     EMBEDDING_A = "embedding-a"
     EMBEDDING_B = "embedding-b"
     MAGNITUDE = "magnitude"
-    TOKEN_ROWS = "token-rows"
+    TOKEN_ROWS = "token-rows"  # noqa: S105 (not a password)
     BASE_LAYER = "base-layer"
     SAVED_COPY = "saved-copy"
     FROZEN_COPY = "frozen-copy"
@@ -71,7 +71,9 @@ class TensorName:
 
 
 def parse_tensor_name(name: str) -> TensorName:
-    """Take apart a tensor's name, without the prefix `PREFIX`; a name of no other kind is a whole parameter."""
+    """Take apart a tensor's name, without the prefix `PREFIX`; a name of no other kind is a whole
+    parameter.
+    """
     for pattern, role in _NAMES:
         match = re.fullmatch(pattern, name)
         if match is not None:
@@ -114,7 +116,9 @@ class BaseNames:
         return None if found is None else self._tensors[found]
 
     def list_experts(self, module: str, projection: str) -> list[str]:
-        """Return the tensors of a projection of all experts, by number, for files that hold experts singly."""
+        """Return the tensors of a projection of all experts, by number, for files that hold experts
+        singly.
+        """
         names: list[str] = []
         while (found := self.find(f"{module}.{len(names)}.{projection}.weight")) is not None:
             names.append(found)

@@ -1,13 +1,13 @@
 """Checks the low-rank pairs of an adapter against its configuration and the base model's shapes.
 
-Handles pairs on linear layers, on Conv1D layers and on embeddings, with DoRA's magnitudes and lora_B's biases.
-Standard library only.
+Handles pairs on linear layers, on Conv1D layers and on embeddings, with DoRA's magnitudes and lora_B's
+biases. Standard library only.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 
-from registry.artifacts.adapter_changes import AddedBias, AdapterModule
+from registry.artifacts.adapter_changes import AdapterModule, AddedBias
 from registry.artifacts.adapter_config import AdapterConfig
 from registry.artifacts.adapter_names import BaseNames, TensorRole
 from registry.artifacts.base_model import BaseModelSummary
@@ -27,8 +27,12 @@ OTHER_BASE = "Choose the base model on which the adapter was trained."
 Tensors = Mapping[TensorRole, TensorInfo]
 
 
-def check_halves(module: str, a: TensorInfo | None, b: TensorInfo | None, prefix: str = "lora_") -> Iterator[Finding]:
-    """Check that both halves are there, hold numbers of a known dtype, and fit together: [r, n] and [m, r]."""
+def check_halves(
+    module: str, a: TensorInfo | None, b: TensorInfo | None, prefix: str = "lora_"
+) -> Iterator[Finding]:
+    """Check that both halves are there, hold numbers of a known dtype, and fit together: [r, n] and [m,
+    r].
+    """
     where = shown(module)
     if a is None or b is None:
         present = f"{prefix}{'B' if a is None else 'A'}"
@@ -44,7 +48,8 @@ def check_halves(module: str, a: TensorInfo | None, b: TensorInfo | None, prefix
                 yield Finding.error("tensor-empty", message, where=where, remedy=GATHER)
     elif len(a.shape) != 2 or len(b.shape) != 2 or a.shape[0] != b.shape[1]:
         message = (
-            f"{prefix}A {list(a.shape)} and {prefix}B {list(b.shape)} are no pair: expected are [rank, d_in] and "
+            f"{prefix}A {list(a.shape)} and {prefix}B {list(b.shape)} are no pair: expected are [rank, d_in] "
+            "and "
             "[d_out, rank]."
         )
         yield Finding.error("tensor-shape-invalid", message, where=where, remedy=SAVE_AGAIN)
@@ -153,7 +158,8 @@ class PairChecker:
             if self._config.ensure_weight_tying and self._base.is_tied and leaf_name(module) == "lm_head":
                 return  # peft adds the pair of the tied output layer by itself
             message = (
-                "The module has tensors, but target_modules does not mean it; peft would pass over them silently."
+                "The module has tensors, but target_modules does not mean it; peft would pass over them "
+                "silently."
             )
             yield Finding.error("module-not-targeted", message, where=shown(module), remedy=OWN_CONFIG)
 
@@ -213,7 +219,9 @@ class PairChecker:
             remedy = "Train with lora_bias=False; peft cannot merge this either."
             yield Finding.error("adapter-lora-bias", message, where=where, remedy=remedy)
         elif tensor.shape != base_bias.info.shape or tensor.shape != (d_out,):
-            message = f"lora_B's bias has shape {list(tensor.shape)}, the base's {list(base_bias.info.shape)}."
+            message = (
+                f"lora_B's bias has shape {list(tensor.shape)}, the base's {list(base_bias.info.shape)}."
+            )
             yield Finding.error("shape-mismatch", message, where=where, remedy=OTHER_BASE)
 
     def _suggest(self, module: str) -> str:

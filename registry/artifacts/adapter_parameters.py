@@ -2,9 +2,9 @@
 
 A parameter is [experts, p, q]. peft before 0.19 stores A as [experts * rank, p] and B as [q, rank * experts];
 from 0.19 on, unless the class says that it is transposed, A is [experts * rank, q] and B [p, rank * experts]
-(tuners/lora/layer.py, ParamWrapper). Shapes tell the two apart unless p = q. In the files of several base models
-the experts are stored singly; transformers fuses them when loading (conversion_mapping.py). Standard library
-only.
+(tuners/lora/layer.py, ParamWrapper). Shapes tell the two apart unless p = q. In the files of several base
+models the experts are stored singly; transformers fuses them when loading (conversion_mapping.py). Standard
+library only.
 """
 
 import re
@@ -74,13 +74,16 @@ class ParameterMatcher:
         self._names = names
 
     def list_targets(self, module: str) -> list[str]:
-        """Return the parameters of a module that target_parameters means, in the order of definition."""
+        """Return the base's parameters of a module that target_parameters means, in the order of
+        definition.
+        """
         leaves = {
             leaf_name(target)
             for target in self._config.target_parameters
             if f".{module}.{leaf_name(target)}".endswith(f".{target}")
         }
-        return sorted(leaves, key=lambda leaf: (_order(leaf), leaf))
+        present = [leaf for leaf in leaves if self._find(module, leaf) is not None]
+        return sorted(present, key=lambda leaf: (_order(leaf), leaf))
 
     def match(
         self, module: str, halves_by_depth: Mapping[int, Halves]
@@ -91,7 +94,7 @@ class ParameterMatcher:
             module: dotted name in the model.
             halves_by_depth: lora_A and lora_B of each wrapper, 0 being the outermost.
         """
-        targets = [leaf for leaf in self.list_targets(module) if self._find(module, leaf) is not None]
+        targets = self.list_targets(module)
         findings = list(self._check_nesting(module, targets, halves_by_depth))
         if findings:
             return [], [], findings
@@ -137,7 +140,8 @@ class ParameterMatcher:
             experts = [self._names.list_experts(module, projection) for projection in projections]
             if experts[0] and len({len(names) for names in experts}) == 1:
                 parts = tuple(
-                    tuple(self._base.tensors[found].info for found in names) for names in zip(*experts, strict=True)
+                    tuple(self._base.tensors[found].info for found in names)
+                    for names in zip(*experts, strict=True)
                 )
                 shapes = {tuple(part.shape for part in expert) for expert in parts}
                 if len(shapes) != 1 or any(len(part.shape) != 2 for part in parts[0]):
@@ -152,18 +156,22 @@ class ParameterMatcher:
     ) -> tuple[AdapterModule | None, list[Finding]]:
         where = shown(parameter.name)
         num_experts = parameter.shape[0] if len(parameter.shape) == 3 else 1
-        findings = [fault for expert in parameter.parts for part in expert for fault in check_base_dtype(part, where)]
+        findings = [
+            fault for expert in parameter.parts for part in expert for fault in check_base_dtype(part, where)
+        ]
         orientations = self._orientations(parameter, a, b)
         if a.shape[0] % num_experts or not orientations:
             message = (
-                f"lora_A {list(a.shape)} and lora_B {list(b.shape)} do not fit the base model's parameter of shape "
+                f"lora_A {list(a.shape)} and lora_B {list(b.shape)} do not fit the base model's parameter of "
+                "shape "
                 f"{list(parameter.shape)}."
             )
             findings.append(Finding.error("shape-mismatch", message, where=where, remedy=OTHER_BASE))
             return None, findings
         if len(orientations) > 1:
             message = (
-                f"The parameter is square ({list(parameter.shape)}), and peft_version does not say whether its delta "
+                f"The parameter is square ({list(parameter.shape)}), and peft_version does not say whether "
+                "its delta "
                 "is transposed (peft changed that with 0.19, and for some classes with transformers 5)."
             )
             remedy = "Save the adapter with a released peft from 0.19 on, or merge it where it was trained."
@@ -187,7 +195,9 @@ class ParameterMatcher:
         ), []
 
     def _orientations(self, parameter: _Parameter, a: TensorInfo, b: TensorInfo) -> list[bool]:
-        """Return whether the delta may be [d_in, d_out] (True) or [d_out, d_in] (False), by shape and version."""
+        """Return whether the delta may be [d_in, d_out] (True) or [d_out, d_in] (False), by shape and
+        version.
+        """
         rows, columns = parameter.shape[-2:]
         if len(parameter.shape) == 2:
             return [False] if (b.shape[0], a.shape[1]) == (rows, columns) else []
@@ -213,7 +223,12 @@ def _make_changes(parameter: _Parameter, module: AdapterModule) -> Iterator[Tens
         begin = 0
         for part in parts:
             yield TensorChange(
-                target=part.name, source=part.name, shape=part.shape, pair=module, expert=expert, delta_begin=begin
+                target=part.name,
+                source=part.name,
+                shape=part.shape,
+                pair=module,
+                expert=expert,
+                delta_begin=begin,
             )
             begin += part.shape[0]
 

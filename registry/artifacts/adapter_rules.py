@@ -1,8 +1,8 @@
 """What the fields of an adapter_config.json mean for merging and serving: one finding per field that matters.
 
 Sources: peft 0.21 `LoraConfig`, vLLM 0.32 `lora/peft_helper.py`. A field that can change weights in a way
-that is not implemented exactly is refused by name, never ignored; one that is merged exactly, but that vLLM cannot
-serve beside the base model, is left to `adapter_serving`. Standard library only.
+that is not implemented exactly is refused by name, never ignored; one that is merged exactly, but that vLLM
+cannot serve beside the base model, is left to `adapter_serving`. Standard library only.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,8 @@ _CONVERT_INIT = (
 )
 # peft converts the others, not LoftQ, whose base is the quantised remainder.
 _REGISTER_CHANGED_BASE = (
-    "Save the changed base (model.unload().save_pretrained(folder) before training) and register it as the base "
+    "Save the changed base (model.unload().save_pretrained(folder) before training) and register it as the "
+    "base "
     "model; with init_lora_weights set to true the adapter is a plain LoRA on it."
 )
 # Initialisations that only set the first values of A and B; the saved adapter is a plain LoRA.
@@ -239,8 +240,10 @@ def _check_targets(config: AdapterConfig, *, is_tied: bool | None) -> Iterator[F
     heads = sorted(leaves & HEAD_NAMES)
     if heads and is_tied:
         message = (
-            f"It adapts {', '.join(heads)}, which is the same matrix as the input embedding in this base model. "
-            "The merged model gets an output layer of its own (tie_word_embeddings false), so that the embedding "
+            f"It adapts {', '.join(heads)}, which is the same matrix as the input embedding in this base "
+            "model. "
+            "The merged model gets an output layer of its own (tie_word_embeddings false), so that the "
+            "embedding "
             "stays as it is."
         )
         yield Finding.info("adapter-lm-head-tied", message, where=_where("target_modules"))

@@ -1,4 +1,5 @@
-"""Which forms an adapter can be served in: what is merged exactly, and what vLLM cannot serve beside the base.
+"""Which forms an adapter can be served in: what is merged exactly, and what vLLM cannot serve beside the
+base.
 
 Sources: vLLM 0.32 `lora/peft_helper.py` (`validate_legal`), `lora/lora_model.py` (tensor names) and the model
 classes' `embedding_modules`. Standard library only.
@@ -17,7 +18,8 @@ CANNOT_SERVE: Final = "vllm-cannot-serve-adapter-form"
 # one of them.
 VLLM_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 SAVE_WITHOUT_EMBEDDINGS = (
-    "Save it with model.save_pretrained(folder, save_embedding_layers=False): the whole matrix is then left out."
+    "Save it with model.save_pretrained(folder, save_embedding_layers=False): the whole matrix is then left "
+    "out."
 )
 # vLLM 0.32: the classes whose `embedding_modules` hold both embed_tokens and lm_head.
 _EMBEDDING_ARCHITECTURES = frozenset(
@@ -55,7 +57,9 @@ _VARIANTS = (
         "adapter-dora",
         "It is a DoRA adapter: the merge scales each output (column) to the trained magnitude.",
     ),
-    _Variant("lora_bias", "adapter-lora-bias", "Its lora_B layers have biases; they are added to the base's."),
+    _Variant(
+        "lora_bias", "adapter-lora-bias", "Its lora_B layers have biases; they are added to the base's."
+    ),
     _Variant(
         "modules_to_save",
         "adapter-modules-to-save",
@@ -140,7 +144,9 @@ def describe_merged_only(reasons: Iterable[str]) -> Finding:
     return Finding.info(CANNOT_SERVE, message)
 
 
-def check_rank(config: AdapterConfig, ranks: Iterable[int], *, is_adapter_form_needed: bool) -> Iterator[Finding]:
+def check_rank(
+    config: AdapterConfig, ranks: Iterable[int], *, is_adapter_form_needed: bool
+) -> Iterator[Finding]:
     """Check that vLLM has a max_lora_rank for the adapter; the merged form needs none.
 
     vLLM looks at the configuration's ranks even where no module has them (`peft_helper.validate_legal`).

@@ -1,86 +1,71 @@
-"""Matches every tensor of a LoRA file with a weight of the base model, in both directions, by name and shape.
+"""Matches every tensor of a LoRA file with a parameter of the base model, in both directions, by name and
+shape.
 
 peft passes over tensors that it does not expect without a word, and vLLM serves the plain base model when
 nothing matches; so here a tensor that has no place, or a place that has half a pair, is an error. Works on
 headers: no torch, no values.
 """
 
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from registry.artifacts.adapter_changes import (
+    AdapterModule,
+    ChangeSet,
+    EmbeddingPlan,
+    ParameterDraft,
+    TensorChange,
+    TokenRows,
+)
 from registry.artifacts.adapter_config import AdapterConfig
+from registry.artifacts.adapter_embeddings import EmbeddingPlanner
+from registry.artifacts.adapter_names import PREFIX, BaseNames, TensorName, TensorRole, parse_tensor_name
+from registry.artifacts.adapter_pairs import GATHER, SAVE_AGAIN, PairChecker
+from registry.artifacts.adapter_parameters import Halves, ParameterMatcher
+from registry.artifacts.adapter_serving import SAVE_WITHOUT_EMBEDDINGS
+from registry.artifacts.adapter_wholes import WholeChecker, is_embedding_module
 from registry.artifacts.base_model import BaseModelSummary
-from registry.artifacts.findings import Finding, shown, shown_list
-from registry.artifacts.module_patterns import EMBEDDING_NAMES, is_target, layer_index, leaf_name, match_first
+from registry.artifacts.findings import Finding, has_errors, shown, shown_list
+from registry.artifacts.module_patterns import EMBEDDING_NAMES, is_target, layer_index, leaf_name
 from registry.artifacts.safetensors_header import TensorInfo
 
-PREFIX = "base_model.model."
-ADAPTER_DTYPES = frozenset({"F32", "F16", "BF16"})
-# Model types whose projections are transformers' Conv1D, which stores (in, out) instead of (out, in). peft
-# sets fan_in_fan_out by the layer's class, whatever the config says (tuners/lora/layer.py, dispatch_default).
-_CONV1D_MODEL_TYPES = frozenset({"gpt2", "openai-gpt", "imagegpt", "decision_transformer"})
-_SAVE_AGAIN = "Save it with peft: model.save_pretrained(folder)."
-_GATHER = "Gather the shards before saving (DeepSpeed ZeRO-3, FSDP), then save again."
-_TRAIN_PLAIN = "Train a plain LoRA and submit that."
-_REMEDIES = {
-    "tensor-adapter-name": _SAVE_AGAIN,
-    # peft adds the whole matrix by itself when an embedding or the output layer is a target.
-    "adapter-full-weights": (
-        "Save it with model.save_pretrained(folder, save_embedding_layers=False), and train without "
-        "modules_to_save."
-    ),
-}
-_PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<half>[AB])\.weight")
-# What other tensors of a peft file mean, first match counts; the codes are those of the config's rules.
-_OTHER_TENSORS = (
-    (r".*\.lora_magnitude_vector(\..*)?", "adapter-dora", "a DoRA magnitude"),
-    (r".*\.lora_embedding_[AB](\..*)?", "adapter-embedding", "a LoRA of an embedding"),
-    (r".*\.lora_[AB]\.bias", "adapter-lora-bias", "a bias of a LoRA layer"),
-    (r".*\.lora_diag.*", "adapter-kasa", "a KaSA diagonal"),
-    (r".*trainable_tokens.*", "adapter-trainable-tokens", "rows of an embedding"),
-    (r".*\.modules_to_save\..*", "adapter-modules-to-save", "a module that replaces one of the base"),
-    (
-        r".*\.lora_[AB]\.[^.]+\.weight",
-        "tensor-adapter-name",
-        "a LoRA half whose name still holds the adapter's name",
-    ),
-    (r".*\.base_layer\.(weight|bias)", "adapter-full-weights", "a whole weight of the base model"),
-)
+_WHOLE_ROLES = frozenset({TensorRole.WHOLE, TensorRole.BASE_LAYER})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterModule:
-    """One adapted weight: scaling * B @ A, transposed if `is_transposed`, is added to the base tensor.
+@dataclass(frozen=True, slots=True)
+class AdapterMatch:
+    """What the tensors of an adapter change, and what does not fit.
 
     Attributes:
-        module: dotted name in the base model.
-        base_tensor: name of the weight in the base model's files.
-        tensor_a: name in the adapter's file of A: [rank, d_in].
-        tensor_b: name in the adapter's file of B: [d_out, rank].
-        rank: from A's shape.
-        alpha: from the configuration (alpha_pattern counts).
-        scaling: alpha / rank, or alpha / sqrt(rank) with use_rslora.
-        is_transposed: whether the base tensor is [d_in, d_out] (Conv1D) instead of [d_out, d_in].
-        num_parameters: elements of A and B.
+        changes: complete only when there is no error among `findings`.
+        findings: errors, warnings and notices.
     """
 
-    module: str
-    base_tensor: str
-    tensor_a: str
-    tensor_b: str
-    rank: int
-    alpha: float
-    scaling: float
-    is_transposed: bool
-    num_parameters: int
+    changes: ChangeSet
+    findings: tuple[Finding, ...]
+
+    @property
+    def modules(self) -> tuple[AdapterModule, ...]:
+        """The low-rank pairs, sorted by module."""
+        return self.changes.modules
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The tensors of the file by what they are."""
+
+    pairs: dict[str, dict[TensorRole, TensorInfo]] = field(default_factory=dict)
+    wrappers: dict[str, dict[int, dict[TensorRole, TensorInfo]]] = field(default_factory=dict)
+    wholes: list[tuple[TensorName, TensorInfo]] = field(default_factory=list)
+    copies: list[tuple[TensorName, TensorInfo]] = field(default_factory=list)
+    rows: dict[str, TensorInfo] = field(default_factory=dict)
 
 
 def match_adapter_tensors(
     tensors: Mapping[str, TensorInfo], config: AdapterConfig, base: BaseModelSummary
-) -> tuple[tuple[AdapterModule, ...], list[Finding]]:
-    """Return the adapted modules, sorted by name, and what does not fit.
+) -> AdapterMatch:
+    """Return what the adapter changes and what does not fit.
 
     Args:
         tensors: of the adapter's header.
@@ -89,185 +74,262 @@ def match_adapter_tensors(
     """
     if not tensors:
         message = "The file holds no tensor at all, so the adapter would change nothing."
-        return (), [Finding.error("adapter-empty", message, remedy=_GATHER)]
-    findings: list[Finding] = []
-    pairs: dict[str, dict[str, TensorInfo]] = {}
-    for name, tensor in sorted(tensors.items()):
-        match = _PAIR.fullmatch(name.removeprefix(PREFIX))
-        if name.startswith(PREFIX) and match is not None and not match["module"].startswith(PREFIX):
-            pairs.setdefault(match["module"], {})[match["half"]] = tensor
-        else:
-            findings.append(_explain_other(name, base))
-    modules = []
-    for module, halves in sorted(pairs.items()):
-        faults = list(_check_pair(module, halves, config, base))
-        findings.extend(faults)
-        if not faults:
-            modules.append(_make_module(module, halves, config, base))
-    findings.extend(_check_coverage(set(pairs), config, base))
-    return tuple(modules), findings
+        return AdapterMatch(ChangeSet(), (Finding.error("adapter-empty", message, remedy=GATHER),))
+    return _Matching(config, base).run(tensors)
 
 
-def _explain_other(name: str, base: BaseModelSummary) -> Finding:
+class _Matching:
+    """One run of the matching; collects drafts and findings."""
+
+    def __init__(self, config: AdapterConfig, base: BaseModelSummary) -> None:
+        self._config = config
+        self._base = base
+        self._names = BaseNames(base)
+        self._embeddings = EmbeddingPlanner(base, self._names)
+        self._pairs = PairChecker(config, base, self._names)
+        self._parameters = ParameterMatcher(config, base, self._names)
+        self._wholes = WholeChecker(config, base, self._names)
+        self._drafts: dict[str, ParameterDraft] = {}
+        self._modules: list[AdapterModule] = []
+        self._changes: list[TensorChange] = []
+        self._unused: list[str] = []
+        self._equal_pairs: list[tuple[str, str]] = []
+        self._findings: list[Finding] = []
+
+    def run(self, tensors: Mapping[str, TensorInfo]) -> AdapterMatch:
+        found = self._sort(tensors)
+        self._take_wholes(found)
+        self._take_copies(found)
+        self._take_rows(found)
+        self._take_pairs(found)
+        self._take_wrappers(found)
+        parameters = [f"{name.module}.{name.parameter}" for name, _ in found.wholes]
+        wholes = {self._names.find(parameter) or parameter for parameter in parameters}
+        self._findings += self._wholes.check_complete(wholes, found.rows)
+        self._findings += self._check_coverage({*found.pairs, *found.wrappers})
+        if has_errors(self._findings):
+            return AdapterMatch(ChangeSet(modules=tuple(self._modules)), tuple(self._findings))
+        return self._finish(found)
+
+    def _draft(self, name: str) -> ParameterDraft:
+        return self._drafts.setdefault(name, ParameterDraft(name=name))
+
+    def _sort(self, tensors: Mapping[str, TensorInfo]) -> _Sorted:
+        found = _Sorted()
+        for full_name, tensor in sorted(tensors.items()):
+            fault = _check_prefix(full_name)
+            if fault is not None:
+                self._findings.append(fault)
+                continue
+            name = parse_tensor_name(full_name.removeprefix(PREFIX))
+            if name.role in _WHOLE_ROLES:
+                found.wholes.append((name, tensor))
+            elif name.role in (TensorRole.SAVED_COPY, TensorRole.FROZEN_COPY):
+                found.copies.append((name, tensor))
+            elif name.role is TensorRole.TOKEN_ROWS:
+                found.rows[name.module] = tensor
+            elif name.depth or self._is_wrapped(name):
+                found.wrappers.setdefault(name.module, {}).setdefault(name.depth, {})[name.role] = tensor
+            else:
+                found.pairs.setdefault(name.module, {})[name.role] = tensor
+        return found
+
+    def _is_wrapped(self, name: TensorName) -> bool:
+        """Return whether the pair is on a bare parameter instead of on a module."""
+        return name.role in (TensorRole.LORA_A, TensorRole.LORA_B) and bool(
+            self._parameters.list_targets(name.module)
+        )
+
+    def _take_wholes(self, found: _Sorted) -> None:
+        for name, tensor in found.wholes:
+            explained = _explain_other(tensor.name)
+            faults = [explained] if explained is not None else list(self._wholes.check(name, tensor))
+            self._findings += faults
+            if not faults:
+                draft = self._draft(f"{name.module}.{name.parameter}")
+                if draft.whole is not None:
+                    message = f"The file holds two tensors for {shown(draft.name)}."
+                    self._findings.append(
+                        Finding.error(
+                            "tensor-unexpected", message, where=shown(tensor.name), remedy=SAVE_AGAIN
+                        )
+                    )
+                draft.whole, draft.is_trained = tensor, self._wholes.is_trained(name)
+
+    def _take_copies(self, found: _Sorted) -> None:
+        """Account for what save_embedding_layers writes beside a module of modules_to_save."""
+        for name, tensor in found.copies:
+            draft = self._drafts.get(f"{name.module}.{name.parameter}")
+            if draft is None or draft.whole is None or not draft.is_trained:
+                message = (
+                    "The tensor is a copy of a module that replaces one of the base, which itself is not in "
+                    "the file."
+                )
+                self._findings.append(
+                    Finding.error(
+                        "adapter-modules-to-save", message, where=shown(tensor.name), remedy=SAVE_AGAIN
+                    )
+                )
+            elif tensor.shape != draft.whole.shape or tensor.dtype != draft.whole.dtype:
+                message = (
+                    f"The copy has shape {list(tensor.shape)}, the module itself {list(draft.whole.shape)}."
+                )
+                self._findings.append(
+                    Finding.error("shape-mismatch", message, where=shown(tensor.name), remedy=SAVE_AGAIN)
+                )
+            elif name.role is TensorRole.FROZEN_COPY:
+                self._unused.append(tensor.name)
+            else:
+                self._equal_pairs.append((draft.whole.name, tensor.name))
+
+    def _take_rows(self, found: _Sorted) -> None:
+        for module, tensor in found.rows.items():
+            parameter = f"{module}.weight"
+            shape = self._embeddings.shape(parameter, self._drafts) if is_embedding_module(module) else None
+            num_rows, columns = shape if shape is not None and len(shape) == 2 else (None, None)
+            faults = list(self._wholes.check_rows(module, tensor, num_rows, columns))
+            self._findings += faults
+            indices = self._wholes.token_indices(module)
+            if not faults and indices is not None:
+                self._draft(parameter).rows = TokenRows(tensor=tensor.name, indices=indices)
+
+    def _take_pairs(self, found: _Sorted) -> None:
+        for module, roles in sorted(found.pairs.items()):
+            parameter = f"{module}.weight"
+            adapted, faults = self._pairs.check(
+                module, roles, self._embeddings.shape(parameter, self._drafts)
+            )
+            self._findings += faults
+            if adapted is not None:
+                self._modules.append(adapted)
+                self._draft(parameter).pair = adapted
+                if (bias := self._pairs.added_bias(adapted, roles)) is not None:
+                    self._draft(f"{module}.bias").bias = bias
+
+    def _take_wrappers(self, found: _Sorted) -> None:
+        for module, by_depth in sorted(found.wrappers.items()):
+            halves: dict[int, Halves] = {
+                depth: (roles.get(TensorRole.LORA_A), roles.get(TensorRole.LORA_B))
+                for depth, roles in by_depth.items()
+            }
+            modules, changes, faults = self._parameters.match(module, halves)
+            self._modules += modules
+            self._changes += changes
+            self._findings += faults
+
+    def _finish(self, found: _Sorted) -> AdapterMatch:
+        plan, faults = self._embeddings.plan(self._drafts)
+        self._findings += faults
+        for draft in self._drafts.values():
+            is_planned = self._embeddings.is_embedding(draft.name) or self._embeddings.is_head(draft.name)
+            if not is_planned:
+                self._changes.append(self._plain_change(draft))
+        changes = sorted([*self._changes, *plan.changes], key=lambda change: change.target)
+        doubled = len(changes) != len({change.target for change in changes})
+        if doubled:
+            message = "Two parts of the adapter change the same tensor of the base model."
+            self._findings.append(Finding.error("tensor-unexpected", message, remedy=SAVE_AGAIN))
+        plan = _with_pairs(plan, self._equal_pairs)
+        result = ChangeSet(
+            modules=tuple(sorted(self._modules, key=lambda module: (module.module, module.base_tensor))),
+            changes=tuple(changes),
+            unused=tuple(self._unused),
+            embedding=plan,
+            obstacles=tuple(_list_obstacles(found, plan.vocab_size)),
+        )
+        return AdapterMatch(result, tuple(self._findings))
+
+    def _plain_change(self, draft: ParameterDraft) -> TensorChange:
+        source = self._names.find(draft.name) or draft.name
+        shape = draft.whole.shape if draft.whole is not None else self._base.tensors[source].info.shape
+        return TensorChange(
+            target=source,
+            source=source,
+            shape=shape,
+            whole=None if draft.whole is None else draft.whole.name,
+            pair=draft.pair,
+            bias=draft.bias,
+            rows=draft.rows,
+        )
+
+    def _check_coverage(self, adapted: set[str]) -> Iterator[Finding]:
+        """Look for base modules that the config means and the file leaves out."""
+        if self._config.target_modules is None:
+            return
+        found = {self._names.find(f"{module}.weight") for module in adapted}
+        expected = {module for module in _linear_modules(self._base) if is_target(self._config, module)}
+        missing = sorted(module for module in expected if f"{module}.weight" not in found)
+        if not missing:
+            return
+        present = [layer_index(module) or 0 for module in expected if f"{module}.weight" in found]
+        deepest = max(present, default=None)
+        if deepest is not None and all((layer_index(module) or 0) > deepest for module in missing):
+            message = (
+                f"The adapter covers the layers up to number {deepest}, the base model has target modules "
+                "up to number "
+                f"{max(layer_index(module) or 0 for module in missing)}: it was trained on a shallower model."
+            )
+            remedy = "Choose the base model on which the adapter was trained."
+            yield Finding.error("layers-missing", message, remedy=remedy)
+            return
+        message = (
+            f"target_modules means {len(missing)} modules of the base that have no tensors: "
+            f"{shown_list(missing)}."
+        )
+        remedy = "If that is not meant, the file was saved incompletely."
+        yield Finding.warning(
+            "modules-missing", message, where="adapter_config.json: target_modules", remedy=remedy
+        )
+
+
+def _with_pairs(plan: EmbeddingPlan, pairs: Iterable[tuple[str, str]]) -> EmbeddingPlan:
+    return replace(plan, equal_pairs=(*plan.equal_pairs, *pairs))
+
+
+def _check_prefix(name: str) -> Finding | None:
     where = shown(name)
     if not name.startswith(PREFIX):
         message = f"The name does not start with {PREFIX!r}, as peft writes it."
-        return Finding.error("tensor-prefix-missing", message, where=where, remedy=_SAVE_AGAIN)
-    rest = name.removeprefix(PREFIX)
-    if rest.startswith(PREFIX):
+        return Finding.error("tensor-prefix-missing", message, where=where, remedy=SAVE_AGAIN)
+    if name.removeprefix(PREFIX).startswith(PREFIX):
         message = "The name has peft's prefix twice: the adapter was put on a model that already had one."
         remedy = "Merge the first adapter into the base and register that, or train once on the plain base."
         return Finding.error("adapter-double-wrapped", message, where=where, remedy=remedy)
-    for pattern, code, meaning in _OTHER_TENSORS:
-        if re.fullmatch(pattern, rest):
-            message = f"The tensor is {meaning}, which is not merged."
-            return Finding.error(code, message, where=where, remedy=_REMEDIES.get(code, _TRAIN_PLAIN))
-    if rest.endswith(".bias"):
-        message = "The tensor is a bias of the base model that was trained as well."
-        return Finding.error("adapter-bias", message, where=where, remedy="Train with bias='none'.")
-    if rest in base.tensors:
-        message = "The tensor replaces a whole weight of the base model."
-        code = "adapter-full-weights"
-        return Finding.error(code, message, where=where, remedy=_REMEDIES[code])
-    message = (
-        "The tensor is no half of a LoRA pair and is in no base model's weight; peft would pass over it "
-        "silently."
-    )
-    return Finding.error("tensor-unexpected", message, where=where, remedy=_SAVE_AGAIN)
+    return None
 
 
-def _check_pair(
-    module: str, halves: Mapping[str, TensorInfo], config: AdapterConfig, base: BaseModelSummary
-) -> Iterator[Finding]:
-    where = shown(module)
-    if len(halves) < 2:
-        present = next(iter(halves))
-        message = f"Only lora_{present} is in the file, its other half is missing."
-        yield Finding.error("tensor-pair-incomplete", message, where=where, remedy=_GATHER)
-        return
-    a, b = halves["A"], halves["B"]
-    for half, tensor in (("A", a), ("B", b)):
-        if tensor.dtype not in ADAPTER_DTYPES:
-            message = (
-                f"lora_{half} has dtype {tensor.dtype}; allowed are {', '.join(sorted(ADAPTER_DTYPES))}."
-            )
-            yield Finding.error(
-                "tensor-dtype-unsupported", message, where=where, remedy="Save the adapter in fp32 or bf16."
-            )
-        if tensor.num_elements == 0:
-            message = f"lora_{half} is empty (shape {list(tensor.shape)})."
-            yield Finding.error("tensor-empty", message, where=where, remedy=_GATHER)
-    if 0 in (a.num_elements, b.num_elements):
-        return
-    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[0] != b.shape[1]:
-        message = (
-            f"lora_A {list(a.shape)} and lora_B {list(b.shape)} are no pair: expected are [rank, d_in] and "
-            "[d_out, rank]."
+def _explain_other(name: str) -> Finding | None:
+    """Name the tensors of variants that are refused, and names that still hold the adapter's own."""
+    where = shown(name)
+    rest = name.removeprefix(PREFIX)
+    if re.fullmatch(r".*\.lora_diag.*", rest):
+        message = "The tensor is a KaSA diagonal, which is not merged."
+        return Finding.error(
+            "adapter-kasa", message, where=where, remedy="Train a plain LoRA and submit that."
         )
-        yield Finding.error("tensor-shape-invalid", message, where=where, remedy=_SAVE_AGAIN)
-        return
-    yield from _check_against_config(module, a.shape[0], config)
-    yield from _check_against_base(module, a, b, base)
-
-
-def _check_against_config(module: str, rank: int, config: AdapterConfig) -> Iterator[Finding]:
-    where = shown(module)
-    expected = match_first(config.rank_pattern, module) or config.r
-    if config.r and rank != expected:
-        message = (
-            f"The tensors have rank {rank}, adapter_config.json says {expected}; the scaling would be wrong."
+    if re.search(
+        r"\.(lora_[AB]|lora_embedding_[AB]|lora_magnitude_vector|trainable_tokens_delta|modules_to_save)\.",
+        rest,
+    ):
+        message = "The name still holds the adapter's name; peft leaves it out when it saves."
+        return Finding.error("tensor-adapter-name", message, where=where, remedy=SAVE_AGAIN)
+    if ".lora_" in rest:
+        message = "The tensor belongs to a kind of LoRA that is not known, and so is not merged."
+        return Finding.error(
+            "tensor-unexpected", message, where=where, remedy="Train a plain LoRA and submit that."
         )
-        remedy = "Submit the adapter_config.json that was written with these weights."
-        yield Finding.error("rank-mismatch", message, where=where, remedy=remedy)
-    if config.target_modules is not None and not is_target(config, module):
-        message = (
-            "The module has tensors, but target_modules does not mean it; peft would pass over them silently."
-        )
-        remedy = "Submit the adapter_config.json that was written with these weights."
-        yield Finding.error("module-not-targeted", message, where=where, remedy=remedy)
+    return None
 
 
-def _check_against_base(
-    module: str, a: TensorInfo, b: TensorInfo, base: BaseModelSummary
-) -> Iterator[Finding]:
-    where = shown(module)
-    tensor = base.tensors.get(f"{module}.weight")
-    remedy = "Choose the base model on which the adapter was trained."
-    if tensor is None:
-        message = f"The base model has no weight of this name{_suggest(module, base)}."
-        yield Finding.error("module-unknown", message, where=where, remedy=remedy)
-        return
-    d_out, d_in = b.shape[0], a.shape[1]
-    expected = (d_in, d_out) if _is_transposed(module, base) else (d_out, d_in)
-    if tensor.info.shape != expected:
-        message = (
-            f"The adapter changes a weight of shape {list(expected)}, the base model's has shape "
-            f"{list(tensor.info.shape)}."
-        )
-        yield Finding.error("shape-mismatch", message, where=where, remedy=remedy)
-    if tensor.info.dtype not in ADAPTER_DTYPES:
-        message = f"The base model's weight has dtype {tensor.info.dtype}, into which nothing can be merged."
-        yield Finding.error(
-            "base-dtype-unsupported", message, where=where, remedy="Register the unquantised base model."
-        )
-
-
-def _suggest(module: str, base: BaseModelSummary) -> str:
-    """Name the one base weight with the same last parts, if there is exactly one: a prefix may differ."""
-    ending = ".".join(module.split(".")[-4:]) + ".weight"
-    similar = [name for name in base.tensors if f".{name}".endswith(f".{ending}")]
-    return f" (it has {shown(similar[0])})" if len(similar) == 1 else ""
-
-
-def _is_transposed(module: str, base: BaseModelSummary) -> bool:
-    return base.model_type in _CONV1D_MODEL_TYPES and leaf_name(module) != "lm_head"
-
-
-def _make_module(
-    module: str, halves: Mapping[str, TensorInfo], config: AdapterConfig, base: BaseModelSummary
-) -> AdapterModule:
-    rank = halves["A"].shape[0]
-    alpha = match_first(config.alpha_pattern, module)
-    alpha = config.lora_alpha if alpha is None else float(alpha)
-    return AdapterModule(
-        module=module,
-        base_tensor=f"{module}.weight",
-        tensor_a=halves["A"].name,
-        tensor_b=halves["B"].name,
-        rank=rank,
-        alpha=alpha,
-        scaling=alpha / math.sqrt(rank) if config.use_rslora else alpha / rank,
-        is_transposed=_is_transposed(module, base),
-        num_parameters=halves["A"].num_elements + halves["B"].num_elements,
-    )
-
-
-def _check_coverage(adapted: set[str], config: AdapterConfig, base: BaseModelSummary) -> Iterator[Finding]:
-    """Look for base modules that the config means and the file leaves out."""
-    if config.target_modules is None:
-        return
-    expected = {module for module in _linear_modules(base) if is_target(config, module)}
-    missing = sorted(expected - adapted)
-    if not missing:
-        return
-    deepest = max((layer_index(module) or 0 for module in adapted & expected), default=None)
-    if deepest is not None and all((layer_index(module) or 0) > deepest for module in missing):
-        message = (
-            f"The adapter covers the layers up to number {deepest}, the base model has target modules "
-            "up to number "
-            f"{max(layer_index(module) or 0 for module in missing)}: it was trained on a shallower model."
-        )
-        remedy = "Choose the base model on which the adapter was trained."
-        yield Finding.error("layers-missing", message, remedy=remedy)
-        return
-    message = (
-        f"target_modules means {len(missing)} modules of the base that have no tensors: "
-        f"{shown_list(missing)}."
-    )
-    remedy = "If that is not meant, the file was saved incompletely."
-    yield Finding.warning(
-        "modules-missing", message, where="adapter_config.json: target_modules", remedy=remedy
-    )
+def _list_obstacles(found: _Sorted, vocab_size: int | None) -> Iterator[str]:
+    """Say what in the tensors keeps vLLM from serving the adapter form, beside what the configuration
+    says.
+    """
+    embeddings = [tensor.name for name, tensor in found.wholes if is_embedding_module(name.module)]
+    if vocab_size is not None:
+        yield f"the vocabulary was resized to {vocab_size} rows, which vLLM takes from the base"
+    elif embeddings:
+        yield f"it carries whole embeddings that vLLM leaves out; {SAVE_WITHOUT_EMBEDDINGS}"
 
 
 def _linear_modules(base: BaseModelSummary) -> Iterator[str]:

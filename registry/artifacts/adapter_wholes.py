@@ -1,15 +1,23 @@
-"""Judges the whole parameters, biases and embedding rows in a LoRA file: announced, complete, of the right shape.
+"""Judges the whole parameters, biases and embedding rows in a LoRA file: announced, complete, of the right
+shape.
 
-A whole parameter is accepted where the configuration says that it was trained (modules_to_save, bias), or where
-it is an embedding that peft saved along (save_embedding_layers). Everything else is refused: peft would load it
-over the base's weight without a word. Standard library only.
+A whole parameter is accepted where the configuration says that it was trained (modules_to_save, bias), or
+where it is an embedding that peft saved along (save_embedding_layers). Everything else is refused: peft
+would load it over the base's weight without a word. Standard library only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from registry.artifacts.adapter_config import AdapterConfig
 from registry.artifacts.adapter_names import BaseNames, TensorName, TensorRole
-from registry.artifacts.adapter_pairs import GATHER, OTHER_BASE, OWN_CONFIG, SAVE_AGAIN, check_base_dtype, check_dtype
+from registry.artifacts.adapter_pairs import (
+    GATHER,
+    OTHER_BASE,
+    OWN_CONFIG,
+    SAVE_AGAIN,
+    check_base_dtype,
+    check_dtype,
+)
 from registry.artifacts.adapter_serving import SAVE_WITHOUT_EMBEDDINGS
 from registry.artifacts.base_model import BaseModelSummary
 from registry.artifacts.findings import Finding, shown, shown_list
@@ -66,7 +74,9 @@ class WholeChecker:
             )
             yield Finding.error("shape-mismatch", message, where=where, remedy=OTHER_BASE)
 
-    def check_rows(self, module: str, tensor: TensorInfo, num_rows: int | None, columns: int | None) -> Iterator[Finding]:
+    def check_rows(
+        self, module: str, tensor: TensorInfo, num_rows: int | None, columns: int | None
+    ) -> Iterator[Finding]:
         """Check the rows of trainable_token_indices for one embedding.
 
         Args:
@@ -94,7 +104,10 @@ class WholeChecker:
             yield Finding.error("shape-mismatch", message, where=where, remedy=OWN_CONFIG)
         beyond = [index for index in indices if index >= num_rows]
         if beyond:
-            message = f"trainable_token_indices names rows that the embedding has not ({shown_list(beyond)} of {num_rows})."
+            message = (
+                f"trainable_token_indices names rows that the embedding has not ({shown_list(beyond)} of "
+                f"{num_rows})."
+            )
             yield Finding.error("token-index-out-of-range", message, where=where, remedy=OTHER_BASE)
 
     def token_indices(self, module: str) -> tuple[int, ...] | None:
@@ -104,27 +117,36 @@ class WholeChecker:
                 return indices
             if name is not None and f".{module}".endswith(f".{name}"):
                 return indices
-        if self._base.is_tied and leaf_name(module) in HEAD_NAMES and len(self._config.trainable_token_indices) == 1:
+        if (
+            self._base.is_tied
+            and leaf_name(module) in HEAD_NAMES
+            and len(self._config.trainable_token_indices) == 1
+        ):
             return next(iter(self._config.trainable_token_indices.values()))  # tied to the embedding by peft
         return None
 
-    def check_complete(self, wholes: Mapping[str, TensorInfo], rows: Mapping[str, TensorInfo]) -> Iterator[Finding]:
+    def check_complete(self, wholes: Set[str], rows: Mapping[str, TensorInfo]) -> Iterator[Finding]:
         """Look for what the configuration announces and the file lacks.
 
         Args:
-            wholes: by parameter name in the base's files (in the model for a tied output layer).
+            wholes: names of the parameters in the base's files (in the model for a tied output layer).
             rows: by module.
         """
         yield from self._check_modules_to_save(wholes)
         yield from self._check_biases(wholes)
         for name in self._config.trainable_token_indices:
             meant = [module for module in rows if name is None or f".{module}".endswith(f".{name}")]
-            is_tied_head = self._base.is_tied and bool(rows) and name is not None and leaf_name(name) in HEAD_NAMES
+            is_tied_head = (
+                self._base.is_tied and bool(rows) and name is not None and leaf_name(name) in HEAD_NAMES
+            )
             if not meant and not is_tied_head:
-                message = f"trainable_token_indices names rows of {shown(name or 'the embedding')}, which are missing."
+                message = (
+                    f"trainable_token_indices names rows of {shown(name or 'the embedding')}, which are "
+                    "missing."
+                )
                 yield Finding.error("tensor-missing", message, remedy=GATHER)
 
-    def _check_modules_to_save(self, wholes: Mapping[str, TensorInfo]) -> Iterator[Finding]:
+    def _check_modules_to_save(self, wholes: Set[str]) -> Iterator[Finding]:
         for target in self._config.modules_to_save:
             expected = [name for name in self._base.tensors if _ends_inside(name.rpartition(".")[0], target)]
             missing = sorted(name for name in expected if name not in wholes)
@@ -133,16 +155,21 @@ class WholeChecker:
                 missing = [f"{target}.weight"]
             if missing:
                 message = (
-                    f"modules_to_save names {shown(target)}, but {len(missing)} of its tensors are not in the file: "
+                    f"modules_to_save names {shown(target)}, but {len(missing)} of its tensors are not in "
+                    "the file: "
                     f"{shown_list(missing)}."
                 )
-                yield Finding.error("tensor-missing", message, where="adapter_config.json: modules_to_save", remedy=GATHER)
+                yield Finding.error(
+                    "tensor-missing", message, where="adapter_config.json: modules_to_save", remedy=GATHER
+                )
 
-    def _check_biases(self, wholes: Mapping[str, TensorInfo]) -> Iterator[Finding]:
+    def _check_biases(self, wholes: Set[str]) -> Iterator[Finding]:
         if self._config.bias == "none":
             return
         expected = [
-            name for name, tensor in self._base.tensors.items() if name.endswith(".bias") and len(tensor.info.shape) == 1
+            name
+            for name, tensor in self._base.tensors.items()
+            if name.endswith(".bias") and len(tensor.info.shape) == 1
         ]
         if self._config.bias == "lora_only":
             expected = [name for name in expected if self._config.target_modules and self._is_adapted(name)]
@@ -193,7 +220,12 @@ def _ends_inside(module: str, target: str) -> bool:
 
 def _refuse_unannounced(name: TensorName, where: str) -> Finding:
     if name.parameter == "bias":
-        message = "The tensor is a bias of the base model that was trained as well, which the configuration does not say."
+        message = (
+            "The tensor is a bias of the base model that was trained as well, which the configuration does "
+            "not say."
+        )
         return Finding.error("adapter-bias", message, where=where, remedy=OWN_CONFIG)
     message = "The tensor replaces a whole weight of the base model, which the configuration does not say."
-    return Finding.error("adapter-full-weights", message, where=where, remedy=f"{OWN_CONFIG} {SAVE_WITHOUT_EMBEDDINGS}")
+    return Finding.error(
+        "adapter-full-weights", message, where=where, remedy=f"{OWN_CONFIG} {SAVE_WITHOUT_EMBEDDINGS}"
+    )

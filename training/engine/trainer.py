@@ -1,7 +1,7 @@
 """Training of a causal language model: configuration and files in, a folder and a typed result out."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from transformers import PreTrainedModel
@@ -13,6 +13,7 @@ from training.engine.fingerprint import list_libraries
 from training.engine.loop_models import make_trained_model
 from training.engine.lora_model import load_base_model, load_tokenizer, require_trainable
 from training.engine.packing.isolation import check_isolation
+from training.engine.preflight.stages import Preflight
 from training.engine.process_group import ProcessGroup, SingleProcess
 from training.engine.progress import RunReporter, SilentReporter
 from training.engine.random_state import own_random_state
@@ -35,6 +36,7 @@ def run_training(
     checkpoints: Path | None = None,
     observers: Sequence[StepObserver] = (),
     group: ProcessGroup | None = None,
+    known_overfits: Collection[str] | None = None,
 ) -> TrainingResult:
     """Train a LoRA adapter and write it as a PEFT folder; with the method "full", train all weights and write
     a model folder.
@@ -56,6 +58,8 @@ def run_training(
         observers: Are told of every step.
         group: The processes that train together, each with the same arguments; only the first one reports,
             is watched, and writes files. None is this process alone.
+        known_overfits: Fingerprints for `training.engine.preflight.stages.Preflight`, which is then carried
+            out first and recorded as "preflight". None leaves the preflight out.
 
     Raises:
         DataInvalid: Unreadable lines, or no row left to train on (``no-rows-left``).
@@ -64,9 +68,10 @@ def run_training(
             ``qlora-needs-bitsandbytes``.
         BaseModelUnavailable: Base or tokenizer cannot be loaded.
         NotFinite: The loss or the gradient of a step.
-        TrainingFailed: ``lora-without-gradient``, ``saved-adapter-differs``, ``adapter-not-trained``, for a
-            full training ``weights-without-gradient``, ``saved-model-differs``, ``model-not-trained``; and
-            ``packing-leaks``, ``checkpoint-unreadable`` or ``checkpoints-differ``.
+        TrainingFailed: ``preflight-failed``; ``lora-without-gradient``, ``saved-adapter-differs``,
+            ``adapter-not-trained``; for a full training ``weights-without-gradient``,
+            ``saved-model-differs``, ``model-not-trained``; and ``packing-leaks``, ``checkpoint-unreadable``
+            or ``checkpoints-differ``.
         FileExistsError: If ``output`` exists and is not empty.
     """
     begun = time.monotonic()
@@ -76,13 +81,24 @@ def run_training(
     precision = choose_precision(config.training.dtype)
     require_trainable(config.method, precision.device)
     report.progress(0.0, "reading the training data")
-    rows = read_training_rows(
-        load_tokenizer(base_model), training_data=training_data, holdout=holdout, config=config, report=report
-    )
+    tokenizer = load_tokenizer(base_model)
+    preflight: Preflight | None = None
+    if known_overfits is None:
+        rows = read_training_rows(
+            tokenizer, training_data=training_data, holdout=holdout, config=config, report=report
+        )
+    else:
+        preflight = Preflight(
+            base_model=base_model, config=config, report=report, known_overfits=known_overfits, group=group
+        )
+        rows = preflight.read_rows(tokenizer, training_data=training_data, holdout=holdout)
     with own_random_state(precision.device, config.training.seed):
         report.progress(0.01, "loading the base model")
         base = load_for_training(base_model, rows, config, precision)
-        if config.training.packing:
+        if preflight is not None:
+            preflight.try_model(base, rows, precision)
+            preflight.conclude()
+        elif config.training.packing:
             check_packing(base, rows, precision, report)
         model = make_trained_model(
             base, config, base_model=base_model, base_model_name=base_model_name, group=group

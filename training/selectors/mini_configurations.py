@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from training.engine.mini_overlay import read_mini_defaults
+from training.engine.mini.overlay import read_mini_defaults
 from training.models import MiniConfiguration
 
 

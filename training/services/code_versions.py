@@ -1,4 +1,4 @@
 """Versions of the code behind the training app's jobs; part of their cache key."""
 
-TRAIN = "train@2"
+TRAIN = "train@3"
 PREPARE = "prepare@1"

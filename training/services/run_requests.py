@@ -16,7 +16,7 @@ from training.choices import TrainingPurpose
 from training.engine.config import TrainingConfig
 from training.engine.data.jsonl import GENERAL_FOLDER
 from training.engine.errors import ConfigInvalid
-from training.engine.mini_overlay import overlay_settings
+from training.engine.mini.overlay import overlay_settings
 from training.errors import TrainingInvalid
 from training.models import TrainingRun
 from training.selectors.mini_configurations import get_mini_overlay

@@ -8,6 +8,7 @@ from typing import Any
 from evaluation.engine.errors import EvaluationError
 from registry.artifacts import errors as artifact_errors
 from training.engine import errors as training_errors
+from training.engine.out_of_memory import is_out_of_memory
 from workers.job.errors import JobFolderError, StepRefused
 from workers.job.result import JobFailure
 
@@ -20,7 +21,6 @@ OUT_OF_MEMORY_REMEDY = (
 _MACHINE_ERRNOS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.ESTALE, errno.EMFILE, errno.ENFILE}
 )
-_MEMORY_TEXTS = ("can't allocate memory", "cannot allocate memory", "out of memory")
 
 _USER_ERRORS: tuple[type[Exception], ...] = (
     training_errors.ConfigInvalid,
@@ -72,15 +72,6 @@ def describe_failure(error: BaseException) -> JobFailure:
     name = type(error).__name__
     message = f"The program has a fault ({name}); the log of the attempt holds the details."
     return JobFailure(failure_class="internal", code="unexpected-error", message=message)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that memory ran out, on the machine or on an accelerator."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if isinstance(error, MemoryError) or "OutOfMemoryError" in names:
-        return True
-    # torch's CPU allocator, and some CUDA libraries, raise a plain RuntimeError.
-    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _MEMORY_TEXTS)
 
 
 def format_traceback(error: BaseException) -> str:

@@ -30,8 +30,9 @@ class JobSpec:
         config: What the runner of the kind understands.
         hints: What may spare the runner work and never changes its result.
         num_threads: Threads for arithmetic; results may depend on it in the last bit. None leaves the
-            choice to the
-            libraries.
+            choice to the libraries.
+        num_processes: Processes that train together; results may depend on it in the last bit. None is one
+            for each accelerator of the machine, one without any.
     """
 
     job_id: str
@@ -40,6 +41,7 @@ class JobSpec:
     inputs: Mapping[str, str]
     config: Mapping[str, Any]
     num_threads: int | None = None
+    num_processes: int | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -53,6 +55,7 @@ class JobSpec:
             "config": dict(self.config),
             "hints": dict(self.hints),
             "num_threads": self.num_threads,
+            "num_processes": self.num_processes,
         }
 
 
@@ -124,6 +127,7 @@ def read_spec(workdir: Path) -> JobSpec:
         inputs=value["inputs"],
         config=value["config"],
         num_threads=value.get("num_threads"),
+        num_processes=value.get("num_processes"),
         hints=value.get("hints", {}),
     )
 
@@ -144,9 +148,10 @@ def _find_faults(value: Mapping[str, Any], workdir: Path) -> list[tuple[str, str
         # A spec.json of an older version has no hints.
         if not isinstance(value.get(name, {} if name == "hints" else None), dict):
             faults.append((name, "An object is expected."))
-    num_threads = value.get("num_threads")
-    if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
-        faults.append(("num_threads", "A whole number from 1 on, or null, is expected."))
+    for name in ("num_threads", "num_processes"):
+        number = value.get(name)
+        if number is not None and (not isinstance(number, int) or number < 1):
+            faults.append((name, "A whole number from 1 on, or null, is expected."))
     return faults + _find_input_faults(value.get("inputs"), workdir)
 
 

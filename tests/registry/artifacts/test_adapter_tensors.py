@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from registry.artifacts.adapter_changes import AdapterModule
 from registry.artifacts.adapter_config import parse_adapter_config
-from registry.artifacts.adapter_tensors import AdapterModule, match_adapter_tensors
+from registry.artifacts.adapter_tensors import match_adapter_tensors
 from registry.artifacts.base_model import BaseModelSummary, read_base_model
 from registry.artifacts.findings import Finding
 from registry.artifacts.safetensors_header import read_header
@@ -32,10 +33,8 @@ def match(
     tmp_path: Path, base: BaseModelSummary, shapes: dict[str, Any], **config: Any
 ) -> tuple[dict[str, AdapterModule], list[Finding]]:
     header = read_header(write_tensors(tmp_path / "adapter.safetensors", shapes))
-    modules, findings = match_adapter_tensors(
-        header.tensors, parse_adapter_config(lora_config(**config)), base
-    )
-    return {module.module: module for module in modules}, findings
+    result = match_adapter_tensors(header.tensors, parse_adapter_config(lora_config(**config)), base)
+    return {module.module: module for module in result.modules}, list(result.findings)
 
 
 def codes(findings: list[Finding]) -> list[str]:
@@ -139,11 +138,13 @@ def test_an_empty_file(tmp_path: Path, base: BaseModelSummary) -> None:
         (f"{PREFIX}{Q0}.lora_B.bias", "adapter-lora-bias"),
         (f"{PREFIX}{Q0}.bias", "adapter-bias"),
         (f"{PREFIX}{Q0}.lora_diag", "adapter-kasa"),
-        (f"{PREFIX}model.embed_tokens.lora_embedding_A", "adapter-embedding"),
+        (f"{PREFIX}{Q0}.lora_A.router.bias", "tensor-adapter-name"),
+        (f"{PREFIX}{Q0}.lora_router.weight", "tensor-unexpected"),
         (f"{PREFIX}model.embed_tokens.token_adapter.trainable_tokens_delta", "adapter-trainable-tokens"),
         (f"{PREFIX}lm_head.modules_to_save.weight", "adapter-modules-to-save"),
-        (f"{PREFIX}model.embed_tokens.base_layer.weight", "adapter-full-weights"),
-        (f"{PREFIX}model.embed_tokens.weight", "adapter-full-weights"),
+        (f"{PREFIX}{Q0}.base_layer.weight", "adapter-full-weights"),
+        (f"{PREFIX}model.norm.weight", "adapter-full-weights"),
+        (f"{PREFIX}lm_head.bias", "adapter-bias"),
         (f"{PREFIX}prompt_embeddings", "tensor-unexpected"),
     ],
 )

@@ -94,14 +94,10 @@ def test_gpt2_is_transposed_as_in_peft(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "code"),
     [
-        ({"use_dora": True}, "adapter-dora"),
-        ({"bias": "all"}, "adapter-bias"),
-        ({"lora_bias": True}, "adapter-lora-bias"),
-        ({"modules_to_save": ["lm_head"]}, "adapter-modules-to-save"),
         ({"init_lora_weights": "pissa"}, "adapter-init-pissa"),
         ({"init_lora_weights": "olora"}, "adapter-init-olora"),
-        ({"trainable_token_indices": [1, 2]}, "adapter-trainable-tokens"),
         ({"layer_replication": [[0, 2], [1, 2]]}, "adapter-layer-replication"),
+        ({"alora_invocation_tokens": [5]}, "adapter-alora"),
     ],
 )
 def test_variants_are_refused_by_name(tmp_path: Path, config: dict[str, Any], code: str) -> None:
@@ -111,6 +107,33 @@ def test_variants_are_refused_by_name(tmp_path: Path, config: dict[str, Any], co
     errors = {finding.code for finding in check.findings if finding.severity == "error"}
     assert code in errors
     assert all(re.fullmatch(r"[a-z0-9-]+", finding.code) for finding in check.findings)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"use_dora": True},
+        {"bias": "all"},
+        {"bias": "lora_only"},
+        {"lora_bias": True},
+        {"modules_to_save": ["lm_head"]},
+        {"modules_to_save": ["embed_tokens", "lm_head"]},
+        {"trainable_token_indices": [1, 2]},
+        {"target_parameters": ["o_proj.weight"]},
+    ],
+)
+def test_variants_that_are_merged_and_served_merged_only(tmp_path: Path, config: dict[str, Any]) -> None:
+    base = save_base(tmp_path / "base", tiny_llama(attention_bias=True))
+    model = tiny_llama(attention_bias=True)
+    save_adapter(tmp_path / "adapter", model, r=4, target_modules=["q_proj"], **config)
+    merged_only = check_adapter(tmp_path / "adapter", base, is_adapter_form_needed=False)
+    assert merged_only.ok, merged_only.findings
+    assert merged_only.summary is not None
+    assert merged_only.summary.forms == ("merged",)
+    for form, is_needed in (("merged", True), ("adapter", True), ("adapter", False)):
+        check = check_adapter(tmp_path / "adapter", base, form, is_adapter_form_needed=is_needed)
+        errors = {finding.code for finding in check.findings if finding.severity == "error"}
+        assert errors == {"vllm-cannot-serve-adapter-form"}
 
 
 def test_an_adapter_of_another_shape(tmp_path: Path) -> None:
@@ -129,15 +152,18 @@ def test_an_adapter_of_another_shape(tmp_path: Path) -> None:
     assert errors == {"shape-mismatch", "module-unknown"}
 
 
-def test_an_embedding_target(tmp_path: Path) -> None:
-    base = save_base(tmp_path / "base", tiny_llama())
-    save_adapter(tmp_path / "adapter", tiny_llama(), r=4, target_modules=["q_proj", "embed_tokens"])
-    errors = {
-        finding.code
-        for finding in check_adapter(tmp_path / "adapter", base).findings
-        if finding.severity == "error"
-    }
-    assert errors == {"adapter-embedding", "adapter-full-weights"}
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("targets", [["q_proj", "embed_tokens"], ["q_proj", "lm_head"]])
+def test_embedding_targets(tmp_path: Path, targets: list[str], is_tied: bool) -> None:
+    base = save_base(tmp_path / "base", tiny_llama(tie_word_embeddings=is_tied))
+    for name, save_layers, forms in (("bare", False, ("merged", "adapter")), ("whole", "auto", ("merged",))):
+        model = tiny_llama(tie_word_embeddings=is_tied)
+        save_adapter(tmp_path / name, model, r=4, target_modules=targets, save_embedding_layers=save_layers)
+        check = check_adapter(tmp_path / name, base, is_adapter_form_needed=False)
+        assert check.ok, check.findings
+        assert check.summary is not None
+        assert check.summary.forms == forms
+        assert check.changes.embedding.is_untied is is_tied
 
 
 def test_a_whole_matrix_that_peft_adds_by_itself(tmp_path: Path) -> None:
@@ -148,19 +174,6 @@ def test_a_whole_matrix_that_peft_adds_by_itself(tmp_path: Path) -> None:
         for finding in check_adapter(tmp_path / "adapter", base).findings
         if finding.severity == "error"
     ]
-    assert [finding.code for finding in errors] == ["adapter-full-weights"]
+    assert [finding.code for finding in errors] == ["vllm-cannot-serve-adapter-form"]
     assert errors[0].remedy is not None
     assert "save_embedding_layers=False" in errors[0].remedy
-
-
-def test_a_tied_head(tmp_path: Path) -> None:
-    base = save_base(tmp_path / "base", tiny_llama(tie_word_embeddings=True))
-    save_adapter(
-        tmp_path / "adapter", tiny_llama(tie_word_embeddings=True), r=4, target_modules=["q_proj", "lm_head"]
-    )
-    errors = {
-        finding.code
-        for finding in check_adapter(tmp_path / "adapter", base).findings
-        if finding.severity == "error"
-    }
-    assert "adapter-lm-head-tied" in errors

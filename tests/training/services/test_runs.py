@@ -64,7 +64,7 @@ def metric(step: int, **values: float) -> JobEventRecord:
 def test_the_job_gets_one_file_for_each_dataset() -> None:
     run = create()
     job = job_of(run)
-    assert (job.kind, job.code_version, run.state) == ("train", "train@2", "queued")
+    assert (job.kind, job.code_version, run.state) == ("train", "train@3", "queued")
     assert sorted(job.inputs["training_data"]["files"]) == [
         "general/general@1.jsonl",
         "tickets-train@1.jsonl",

@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 
 from registry.artifacts.digests import digest_json
-from tests.fixtures.evaluation import dataset_line, suite_definition
+from tests.fixtures.evaluation import answer, dataset_line, suite_definition
 from tests.fixtures.models import random_llama
+from training.engine.config import TrainingConfig
+from training.engine.device import choose_precision
+from training.engine.fingerprint import list_libraries
+from training.engine.lora_model import load_tokenizer
+from training.engine.preflight.overfit import identify_base, identify_overfit
 from workers.job.result import JobResult, read_result
 from workers.job.spec import JobSpec, write_spec
 
@@ -25,7 +30,13 @@ TRAINING = {
 }
 
 
-def do(folder: Path, kind: str, inputs: Mapping[str, Path], config: Mapping[str, Any]) -> JobResult:
+def do(
+    folder: Path,
+    kind: str,
+    inputs: Mapping[str, Path],
+    config: Mapping[str, Any],
+    hints: Mapping[str, Any] | None = None,
+) -> JobResult:
     """Runs a job in a process of its own, and again; the second run must agree with the first."""
     (folder / "inputs").mkdir(parents=True)
     for name, source in inputs.items():
@@ -37,6 +48,7 @@ def do(folder: Path, kind: str, inputs: Mapping[str, Path], config: Mapping[str,
         inputs={name: f"inputs/{name}" for name in inputs},
         config=config,
         num_threads=1,
+        hints=hints or {},
     )
     write_spec(folder, spec)
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(folder)}
@@ -52,10 +64,26 @@ def do(folder: Path, kind: str, inputs: Mapping[str, Path], config: Mapping[str,
     return result
 
 
+def fingerprint_of_overfit(raw: Mapping[str, Any]) -> str:
+    """A random base has no output layer that could learn anything by heart; that it has is taken for known."""
+    config = TrainingConfig.from_json(raw)
+    return identify_overfit(
+        base_identity=identify_base(random_llama()),
+        chat_template=load_tokenizer(random_llama()).chat_template,
+        libraries=list_libraries(config.method),
+        config=config,
+        precision=choose_precision(config.training.dtype),
+    )
+
+
 def write_lines(folder: Path, name: str, role: str, num_lines: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(dataset_line(role, index)) for index in range(num_lines)]
-    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines = [dataset_line(role, index) for index in range(num_lines)]
+    for index, line in enumerate(lines):
+        if len(line["messages"]) > 1:
+            # Answers that are all one would be refused before a training.
+            line["messages"][1]["content"] = answer(("high", "low")[index % 2])
+    (folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +101,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def adapter(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     folder = tmp_path_factory.mktemp("train") / "job"
     inputs = {"base_model": random_llama(), "training_data": data / "training_data"}
-    result = do(folder, "train", inputs, TRAINING)
+    result = do(folder, "train", inputs, TRAINING, {"known_overfits": [fingerprint_of_overfit(TRAINING)]})
     assert result.values["num_steps"] == 2
-    assert set(result.values["timing"]) == {"duration_seconds", "tokens_per_second"}
+    assert set(result.values["timing"]) >= {"duration_seconds", "tokens_per_second", "num_processes"}
+    recorded = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    (preflight,) = [event["values"] for event in recorded if event["type"] == "record"]
+    assert preflight["passed"]
+    assert preflight["overfit"]["status"] == "known"
     assert result.values["method"] == "lora"
     fingerprint = result.values["fingerprint"]
     assert fingerprint["code_version"] == "train@1"

@@ -70,7 +70,7 @@ def make_shingles(text: str) -> frozenset[str]:
     return frozenset({f"m{units.marks}"}) if units.marks else frozenset()
 
 
-def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+def jaccard(left: frozenset[object], right: frozenset[object]) -> float:
     """Return the similarity of two sets, 0-1; 0 when both are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0

@@ -12,13 +12,12 @@ from registry.artifacts.findings import shown, shown_list
 from training.engine.forensics.evidence import BadPart, Cause, Evidence, ExampleEvidence, Judgement
 
 MIN_LOSS_RISE: Final = 2.0
-"""Last loss over the lowest before it. A loss that only wanders (batches differ) stays well below: with 16
-examples a step the spread of a mean is a few parts in a hundred."""
+"""Last loss over the lowest before it. This and the following bounds are our choice: no source states any,
+and they only decide between causes of a step that is known to be bad."""
 MIN_NORM_RISE: Final = 10.0
-"""Last gradient norm over the lowest before it; norms of single steps differ by factors of 2 to 3."""
+"""Last gradient norm over the lowest before it; norms of single steps scatter more than losses."""
 MIN_WEIGHT_GROWTH: Final = 10.0
-"""Norm of the trainable weights over that at the start. A LoRA adapter grows by less than twice in a usual
-training: its A begins at full size."""
+"""Norm of the trainable weights over that at the start, which for a LoRA is that of its random A."""
 NEGLIGIBLE: Final = 0.1
 """Losses (nats per token) and norms below this count as this: near zero any ratio means nothing."""
 MAX_POISONED_FRACTION: Final = 0.5

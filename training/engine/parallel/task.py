@@ -21,6 +21,7 @@ class TrainingTask:
         output: Folder to create.
         base_model_name: Written into the adapter; None takes the folder's name.
         checkpoints: Folder for checkpoints; None keeps none.
+        known_overfits: Overfit tests that need not be repeated; None leaves the preflight out.
     """
 
     base_model: Path
@@ -30,6 +31,7 @@ class TrainingTask:
     output: Path
     base_model_name: str | None = None
     checkpoints: Path | None = None
+    known_overfits: tuple[str, ...] | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the values by name, as `run_training` takes them."""
@@ -55,6 +57,7 @@ class TrainingTask:
             output=Path(raw["output"]),
             base_model_name=raw["base_model_name"],
             checkpoints=_optional_path(raw["checkpoints"]),
+            known_overfits=None if raw["known_overfits"] is None else tuple(raw["known_overfits"]),
         )
 
 

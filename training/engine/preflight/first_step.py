@@ -91,7 +91,9 @@ def examine_first_step(
 
 def check_formats(trainables: Mapping[str, nn.Parameter]) -> CheckResult:
     """Trained weights are float32: smaller formats lose the changes."""
-    wrong = {name: parameter.dtype for name, parameter in trainables.items() if parameter.dtype != torch.float32}
+    wrong = {
+        name: parameter.dtype for name, parameter in trainables.items() if parameter.dtype != torch.float32
+    }
     if not wrong:
         return passed("trained-in-float32", f"all {len(trainables)} trained tensors are float32")
     name, dtype = next(iter(wrong.items()))
@@ -139,7 +141,9 @@ def check_count(result: FirstStepResult) -> CheckResult:
 def check_gradients(silent: Sequence[str], num_trainables: int) -> CheckResult:
     """Everything that can learn in the first step has a gradient; lora_A has none while lora_B is zero."""
     if not silent:
-        return passed("gradients-arrive", f"gradients arrive at all of {num_trainables} trained tensors' layers")
+        return passed(
+            "gradients-arrive", f"gradients arrive at all of {num_trainables} trained tensors' layers"
+        )
     return failed(
         "gradients-arrive",
         HandbookRow.NOT_TRAINABLE,
@@ -172,9 +176,7 @@ def check_accumulation(result: FirstStepResult, precision: Precision) -> CheckRe
     difference, tolerance = result.accumulation_difference, ACCUMULATION_TOLERANCES[precision.dtype]
     if difference is None:
         return skipped("accumulation-exact", "the first step has fewer than two rows to compare")
-    numbers = (
-        f"gradients of {NUM_ACCUMULATED} rows in one batch and one by one differ by {difference:.2g} of their norm"
-    )
+    numbers = f"gradients of {NUM_ACCUMULATED} rows in one batch and one by one differ by {difference:.2g} of their norm"
     if difference <= tolerance:
         return passed("accumulation-exact", f"{numbers} (allowed: {tolerance:.2g})")
     return failed(
@@ -297,9 +299,7 @@ def _compare_accumulation(
         return None
     _accumulate(model, loss, [make_batch(chosen, pad_token_id=pad_token_id)], precision)
     together = _take_gradients(model)
-    _accumulate(
-        model, loss, [make_batch([row], pad_token_id=pad_token_id) for row in chosen], precision
-    )
+    _accumulate(model, loss, [make_batch([row], pad_token_id=pad_token_id) for row in chosen], precision)
     apart = _take_gradients(model)
     norm = sum(float(gradient.square().sum()) for gradient in together.values())
     square = sum(
@@ -309,9 +309,7 @@ def _compare_accumulation(
     return float((square / norm) ** 0.5) if norm > 0 else None
 
 
-def _accumulate(
-    model: TrainedModel, loss: BatchLoss, batches: Sequence[Batch], precision: Precision
-) -> None:
+def _accumulate(model: TrainedModel, loss: BatchLoss, batches: Sequence[Batch], precision: Precision) -> None:
     """Add gradients weighted by trained tokens, as the optimiser step does."""
     num_trained = sum(batch.num_trained_tokens for batch in batches)
     scale = _FLOAT16_SCALE if precision.dtype == torch.float16 else 1.0

@@ -115,9 +115,7 @@ def identify_base(base_model: Path) -> str:
 def known_overfit(fingerprint: str) -> OverfitAttempt:
     """Return the outcome where an attempt with this fingerprint passed before."""
     return OverfitAttempt(
-        result=OverfitResult(
-            status="known", num_examples=0, num_steps=0, losses=(), fingerprint=fingerprint
-        ),
+        result=OverfitResult(status="known", num_examples=0, num_steps=0, losses=(), fingerprint=fingerprint),
         check=passed(CODE, "left out: it passed before with this base, these libraries and this adapter"),
     )
 

@@ -143,7 +143,9 @@ class Preflight:
         if self._config.training.packing:
             self._try_packing(base, rows, precision)
         if self._config.method == "full" and self._group.size > 1:
-            message = "weights that are shared out over several processes are looked at in the first step itself"
+            message = (
+                "weights that are shared out over several processes are looked at in the first step itself"
+            )
             self._checks += [skipped("overfit", message), skipped("gradients-arrive", message)]
             return
         self._try_overfit(base, rows, precision)
@@ -226,8 +228,9 @@ class Preflight:
 def refuse(result: PreflightReport) -> TrainingFailed:
     """Return the error of a preflight that failed: its rows of the handbook, and what to do."""
     listed = "; ".join(
-        f"{check.code}" + (f" (handbook: {check.row.value})" if check.row else "") + f": {check.message}."
-        f" {check.remedy}".rstrip()
+        f"{check.code}"
+        + (f" (handbook: {check.row.value})" if check.row else "")
+        + f": {check.message}. {check.remedy}".rstrip()
         for check in _first_per_row(result.failed)
     )
     return TrainingFailed(

@@ -20,13 +20,14 @@ MAX_VALUE_CHARACTERS = 80
 OTHER_VALUES = "…"
 VERIFIED_SOURCES = frozenset({"person", "rule"})
 
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("kana", re.compile(r"[\u3040-\u30ff]")),
     ("hangul", re.compile(r"[\uac00-\ud7af]")),
     ("han", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")),
     ("cyrillic", re.compile(r"[\u0400-\u04ff]")),
     ("arabic", re.compile(r"[\u0600-\u06ff]")),
-    ("latin", re.compile(r"[A-Za-z\u00c0-\u024f]")),
+    ("latin", _LATIN),
 )
 MIN_SCRIPT_FRACTION = 0.2
 """A script with this part of the letters names the text; two such scripts make it mixed."""
@@ -36,6 +37,8 @@ def find_script(text: str) -> str:
     """Return the script that a text is written in: han, kana, hangul, latin, cyrillic, arabic, mixed (two
     with a fifth of the letters or more; kana and han together are kana), or none (no letters of these).
     """
+    if text.isascii():
+        return "latin" if _LATIN.search(text) else "none"
     counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS}
     total = sum(counts.values())
     if not total:

@@ -37,6 +37,8 @@ _ROLES = (
     re.compile(r"^(?:Human|User|用户|人类)[ \t]?[:\uff1a]", re.MULTILINE),
     re.compile(r"^(?:Assistant|Bot|AI|ChatGPT|助手|机器人)[ \t]?[:\uff1a]", re.MULTILINE),
 )
+# Turns begin with one of these, and of role words both kinds are wanted.
+_TURN_WORDS = ("Human", "Assistant", "User", "用户", "人类")
 _MEANINGS = {
     "template-token": "the template token",
     "special-token": "the special token of some vocabularies",
@@ -64,8 +66,10 @@ class TemplateTokens:
             place = "answer" if is_answer else f"{message.role} message"
             text = message.content
             self._add("template-token", Severity.ERROR, place, find_special_tokens(text), example)
-            doubtful = [match.group() for match in _DOUBTFUL.finditer(text)]
+            doubtful = [match.group() for match in _DOUBTFUL.finditer(text)] if _may_have_tokens(text) else []
             self._add("special-token", Severity.WARNING, place, doubtful, example)
+            if not any(word in text for word in _TURN_WORDS):
+                continue
             turns = [match.group() for match in _TURN.finditer(text)]
             roles = [match.group() for pattern in _ROLES if (match := pattern.search(text))]
             if turns and message.role == "assistant":
@@ -100,13 +104,19 @@ class TemplateTokens:
 
 def find_special_tokens(text: str) -> list[str]:
     """Return the template and special tokens in a text, in order, repeats kept."""
-    found = [match.group() for match in _SPECIAL.finditer(text)]
-    found += [match.group() for match in _HEADING.finditer(text)]
+    found = [match.group() for match in _HEADING.finditer(text)] if "##" in text else []
+    if not _may_have_tokens(text):
+        return found
+    found = [match.group() for match in _SPECIAL.finditer(text)] + found
     if _BEGIN.match(text):
         found.append("<s>")
     if _END.search(text[-40:]):
         found.append("</s>")
     return found
+
+
+def _may_have_tokens(text: str) -> bool:
+    return "<" in text or "[" in text
 
 
 def _build(parameters: Mapping[str, Any]) -> Check:

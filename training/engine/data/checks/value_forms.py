@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _DATE_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("2024-01-05", re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
@@ -38,12 +39,17 @@ _SAME_UNITS = {
     **dict.fromkeys(("day", "days", "天"), "day"),
 }
 _MAX_CHARACTERS = 60
+_MAX_REMEMBERED = 4096
 
 
 def read_date_form(value: str) -> str | None:
     """Return how a date is written, shown with 5 January 2024; None when the text is no date."""
-    if len(value) > _MAX_CHARACTERS:
-        return None
+    return _read_date_form(value) if len(value) <= _MAX_CHARACTERS else None
+
+
+# Values are mostly labels, which come again and again.
+@lru_cache(maxsize=_MAX_REMEMBERED)
+def _read_date_form(value: str) -> str | None:
     for form, pattern in _DATE_FORMS:
         match = pattern.match(value)
         if match is None:
@@ -61,7 +67,12 @@ def read_amount_form(value: str) -> tuple[str, str] | None:
 
     ``7kg`` gives ``("kg", "10kg")``, ``7 公斤`` gives ``("kg", "10 公斤")``, ``7`` gives ``("", "10")``.
     """
-    match = _AMOUNT.fullmatch(value) if len(value) <= _MAX_CHARACTERS else None
+    return _read_amount_form(value) if len(value) <= _MAX_CHARACTERS else None
+
+
+@lru_cache(maxsize=_MAX_REMEMBERED)
+def _read_amount_form(value: str) -> tuple[str, str] | None:
+    match = _AMOUNT.fullmatch(value)
     if match is None:
         return None
     currency, gap_before, gap_behind, unit = (part or "" for part in match.groups())

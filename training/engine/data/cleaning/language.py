@@ -131,10 +131,16 @@ def guess_language(text: str, *, quoted: str = "") -> str:
 def _take_prose(text: str, quoted: str) -> str:
     if is_json_container(text):
         read = islice(string_values(text), _MAX_VALUES)
-        values = (value for value in read if value not in quoted)
-        return "\n".join(value for value in values if _weigh(value) >= MIN_LETTERS)
+        long_enough = (value for value in read if _may_weigh(value) and _weigh(value) >= MIN_LETTERS)
+        return "\n".join(value for value in long_enough if value not in quoted)
     masked = mask_protected(text)
     return masked.text.replace(masked.stand_in, " ")
+
+
+def _may_weigh(text: str) -> bool:
+    """Return whether a text has characters enough for `MIN_LETTERS`."""
+    most = 1 if text.isascii() else max(LETTERS_PER_CHARACTER.values())
+    return most * len(text) >= MIN_LETTERS
 
 
 def _weigh(text: str) -> int:
@@ -180,17 +186,22 @@ class _Expectation:
         self._given = frozenset() if languages is None or isinstance(languages, str) else frozenset(languages)
         self._counts: Counter[str] = Counter()
         self._num_seen = 0
+        self._languages: frozenset[str] | None = None
 
     def observe(self, text: str, *, quoted: str = "") -> None:
         self._num_seen += 1
         is_looked_at = self._num_seen <= ALL_TEXTS or self._num_seen % SAMPLE_PERIOD == 0
         if self.is_learnt and is_looked_at and (language := guess_language(text, quoted=quoted)):
             self._counts[language] += 1
+            self._languages = None
 
     def languages(self) -> frozenset[str]:
         """Return the languages; empty when none is expected."""
-        if not self.is_learnt:
-            return self._given
+        if self._languages is None:
+            self._languages = self._learn() if self.is_learnt else self._given
+        return self._languages
+
+    def _learn(self) -> frozenset[str]:
         total = self._counts.total()
         if total < MIN_TEXTS_TO_LEARN:
             return frozenset()

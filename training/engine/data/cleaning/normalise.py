@@ -11,6 +11,7 @@ all dates of the answers are quotes, quoted dates follow the input (``quoted_val
 amounts and for units. Where answers have a form of their own, a quote among them is the inconsistency.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from training.engine.data.examples import Example
 from training.engine.settings_rules import FLAG, choice, optional
 
 _MAX_REMEMBERED, _MAX_REMEMBERED_CHARACTERS = 20_000, 64
+# ASCII without digits on one line, single spaces between: no part has anything to do there.
+_SETTLED_FORM = re.compile(r"[!-/:-~]++(?: [!-/:-~]++)*+")
 _MAX_LOOKED_FOR = 2000
 """Of one answer only so many values are looked for in the input: each costs a search through all of it."""
 # One part can make work for another, such as a space that only a folded blank shows.
@@ -204,6 +207,8 @@ class _Form:
 
     def settle(self, text: str) -> _Settled:
         """Return what becomes of prose."""
+        if _SETTLED_FORM.fullmatch(text):
+            return _Settled(text, (), ())
         return (
             self._settle_remembered(text) if len(text) <= _MAX_REMEMBERED_CHARACTERS else self._settle(text)
         )

@@ -1,6 +1,7 @@
 """When two answers are the same in substance: equal JSON, or free texts that are near duplicates."""
 
 import json
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,7 @@ from training.engine.data.making.structured_answers import (
     parse_strict_json,
     strip_outer_fence,
 )
+from training.engine.data.near_duplicates.shingle_sets import hash_text
 from training.engine.data.shingles import jaccard, make_shingles, normalise
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
@@ -58,7 +60,35 @@ def read_answer_fields(answer: str | None) -> Mapping[str, str] | None:
         return None
 
 
-def is_same_answer(left: ComparableAnswer, right: ComparableAnswer, *, threshold: float) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerDigest:
+    """What is kept of an answer to compare others with; it holds no text.
+
+    Attributes:
+        is_json: As of the answer.
+        text: Hash of the answer's text.
+        labels: Hash of its labels.
+        shingles: Hashes of the shingles of a free text; empty for JSON.
+    """
+
+    is_json: bool
+    text: int
+    labels: int
+    shingles: "array[int]"
+
+
+def digest_answer(answer: ComparableAnswer) -> AnswerDigest:
+    """Return what is kept of an answer."""
+    shingles = () if answer.is_json else sorted(make_shingles(answer.text))
+    return AnswerDigest(
+        is_json=answer.is_json,
+        text=hash_text(answer.text),
+        labels=hash_text(answer.labels),
+        shingles=array("Q", map(hash_text, shingles)),
+    )
+
+
+def is_same_answer(left: AnswerDigest, right: AnswerDigest, *, threshold: float) -> bool:
     """Return whether two answers say the same.
 
     Free texts do when the similarity of their shingles is the threshold or more, so differences of
@@ -68,7 +98,7 @@ def is_same_answer(left: ComparableAnswer, right: ComparableAnswer, *, threshold
         return True
     if left.is_json or right.is_json:
         return False
-    return jaccard(make_shingles(left.text), make_shingles(right.text)) >= threshold
+    return jaccard(frozenset(left.shingles), frozenset(right.shingles)) >= threshold
 
 
 def _to_text(fields: Mapping[str, str]) -> str:

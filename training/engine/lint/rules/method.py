@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from training.engine.lint.findings import LintRule, Observation, explain, refuse, warn
+from training.engine.lint.findings import LintRule, Observation, explain, warn
 from training.engine.lint.memory_needs import estimate_plan
 from training.engine.lint.plan import TrainingPlan
 
@@ -10,9 +10,10 @@ from training.engine.lint.plan import TrainingPlan
 def _full(plan: TrainingPlan) -> Observation | None:
     if plan.is_adapter:
         return None
-    return refuse(
-        "Full fine-tuning is estimated and judged, but the trainer here writes adapters only.",
-        "Set method to lora, or train elsewhere and register the result as a base model.",
+    return explain(
+        "Full fine-tuning gives a whole model, which is registered as a base model and cannot be submitted "
+        "as an adapter.",
+        "Set method to lora unless a whole model is wanted.",
     )
 
 
@@ -31,6 +32,6 @@ def _qlora(plan: TrainingPlan) -> Observation | None:
 
 
 RULES: Final = (
-    LintRule("full-not-supported", "B1", "method", _full),
+    LintRule("full-gives-a-base-model", "B1", "method", _full),
     LintRule("qlora-for-exploring", "B4", "method", _qlora),
 )

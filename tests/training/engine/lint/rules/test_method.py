@@ -2,10 +2,10 @@ from registry.artifacts.findings import Severity
 from tests.training.engine.lint.plans import find, make_plan, severity_of
 
 
-def test_full_fine_tuning_is_not_trained_here() -> None:
-    assert severity_of(make_plan(method="full"), "full-not-supported") is Severity.ERROR
+def test_full_fine_tuning_gives_no_adapter() -> None:
+    assert severity_of(make_plan(method="full"), "full-gives-a-base-model") is Severity.INFO
     for method in ("lora", "qlora"):
-        assert find(make_plan(method=method), "full-not-supported") is None
+        assert find(make_plan(method=method), "full-gives-a-base-model") is None
 
 
 def test_qlora_is_for_exploring() -> None:

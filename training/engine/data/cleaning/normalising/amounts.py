@@ -18,8 +18,8 @@ _WORDS = "元|块钱|人民币|美元|欧元|英镑|日元|港元|港币"
 _AFTER = re.compile(rf"(?P<gap> ?)(?P<scale>万亿|万|亿)?(?P<word>{_WORDS}|(?:{_CODES}|yuan)(?![A-Za-z]))?")
 # Words that follow a count, not the last number of a list.
 _COUNTED = re.compile(r" ?(?:[个人件台套次份名位户%]|(?:kg|km|people|users|times|dollars|euros|pounds)\b)")
-# Without one of these all amounts are as they should be: a comma or a blank to take out, a wide sign; in front
-# of a number a line feed, which the currency may stand before.
+# Without one of these all amounts are as they should be: a comma or a blank to take out, a wide sign; in
+# front of a number a line feed, which the currency may stand before.
 _UNTIDY = re.compile(r"[0-9](?:,[0-9]| [^\x00-\x7f])|￥|(?:[¥€£₩$] |\n)[0-9]")
 _LOOK_BACK = 5
 _LETTER = re.compile(r"[A-Za-z_]")

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 
 from training.engine.data.cleaning.normalising.treated import Treated
 
@@ -67,27 +68,32 @@ def write_dates_as_iso(text: str, *, day_first: bool | None = None) -> Treated:
         day_first: How ``03/04/2024`` is read: true as 3 April, false as 4 March, None not at all.
     """
     flags: list[tuple[str, str]] = []
-
-    def treat(read: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
-        def replaced(found: re.Match[str]) -> str:
-            result = read(found)
-            if result in _FLAGS:
-                flags.append((result, found[0]))
-                return found[0]
-            return result or found[0]
-
-        return replaced
-
     if "年" in text:
-        text = _CHINESE.sub(treat(_read_chinese), text)
+        text = _CHINESE.sub(_replace_by(_read_chinese, flags), text)
     if _YEAR_SIGN.search(text):
-        text = _YEAR_FIRST.sub(treat(_read_year_first), text)
+        text = _YEAR_FIRST.sub(_replace_by(_read_year_first, flags), text)
     if _SIGN_YEAR.search(text):
-        text = _YEAR_LAST.sub(treat(lambda found: _read_year_last(found, day_first=day_first)), text)
+        read_year_last = partial(_read_year_last, day_first=day_first)
+        text = _YEAR_LAST.sub(_replace_by(read_year_last, flags), text)
     if _BLANK_YEAR.search(text):
-        text = _MONTH_FIRST.sub(treat(_read_month_first), text)
-        text = _DAY_FIRST.sub(treat(_read_day_first), text)
+        text = _MONTH_FIRST.sub(_replace_by(_read_month_first, flags), text)
+        text = _DAY_FIRST.sub(_replace_by(_read_day_first, flags), text)
     return Treated(text, tuple(dict.fromkeys(flags)))
+
+
+def _replace_by(
+    read: Callable[[re.Match[str]], str], flags: list[tuple[str, str]]
+) -> Callable[[re.Match[str]], str]:
+    """Return what puts a date in its place, or leaves what is no date and notes why."""
+
+    def replaced(found: re.Match[str]) -> str:
+        result = read(found)
+        if result in _FLAGS:
+            flags.append((result, found[0]))
+            return found[0]
+        return result or found[0]
+
+    return replaced
 
 
 _FLAGS = ("ambiguous-date", "invalid-date", "date-range")

@@ -62,7 +62,7 @@ def mask_protected(text: str) -> MaskedText:
             about four times the text's length: brackets nested in order to be slow are no prose.
     """
     stand_in = _find_stand_in(text)
-    if not any(sign in text for sign in _SIGNS):
+    if not _has_sign(text):
         return MaskedText(text=text, stand_in=stand_in, parts=())
     pieces: list[str] = []
     parts: list[str] = []
@@ -95,6 +95,13 @@ def _end_of_json(text: str, start: int) -> tuple[int, int]:
         was_unterminated = error.msg.startswith("Unterminated")
         return start, (len(text) if was_unterminated else error.pos) - start + error.pos // _COUNTED_PER_LOOK
     return end, 0
+
+
+def _has_sign(text: str) -> bool:
+    for sign in _SIGNS:  # noqa: SIM110 (any() takes twice as long)
+        if sign in text:
+            return True
+    return False
 
 
 def _find_stand_in(text: str) -> str:

@@ -1,7 +1,7 @@
 """Laying settings over a configuration."""
 
 from training.engine.config import TrainingConfig
-from training.engine.mini_overlay import overlay_settings, read_mini_defaults
+from training.engine.mini.overlay import overlay_settings, read_mini_defaults
 
 
 def test_the_defaults_are_those_of_the_mission() -> None:
