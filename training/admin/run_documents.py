@@ -155,10 +155,19 @@ def _plain_items(values: Any) -> list[tuple[str, str]]:
     if not isinstance(values, Mapping):
         return []
     return [
-        (str(name).replace("_", " "), str(value))
+        (str(name).replace("_", " "), _plain_text(str(name), value))
         for name, value in values.items()
         if value is not None and not isinstance(value, Mapping | list)
     ]
+
+
+def _plain_text(name: str, value: Any) -> str:
+    """A value for people: bytes in MB, whole numbers in groups of three, others with three digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if "bytes" in name:
+        return f"{value / 1e6:,.1f} MB"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def _objects(values: Any) -> Sequence[dict[str, Any]]:

@@ -20,6 +20,7 @@ class MemoryMeter:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        self._earlier_peak = 0
 
     def read_in_use_bytes(self) -> int:
         """Return the memory in use now."""
@@ -33,9 +34,14 @@ class MemoryMeter:
             return torch.cuda.max_memory_allocated(self._device)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
+    def read_highest_bytes(self) -> int:
+        """Return the highest use of all, whatever was restarted in between."""
+        return max(self._earlier_peak, self.read_peak_bytes())
+
     def restart_peak(self) -> bool:
         """Let the peak begin anew; return whether that can be done here (on a GPU only)."""
         if self._device.type != "cuda":
             return False
+        self._earlier_peak = self.read_highest_bytes()
         torch.cuda.reset_peak_memory_stats(self._device)
         return True

@@ -122,7 +122,7 @@ class TrainingLoop:
     @property
     def peak_memory_bytes(self) -> int:
         """Highest memory use of this process, as in `MemoryMeter`."""
-        return self._memory.read_peak_bytes()
+        return self._memory.read_highest_bytes()
 
     def train(self) -> None:
         """Run the optimiser steps, from the newest checkpoint on where there is one.

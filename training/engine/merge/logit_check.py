@@ -15,6 +15,7 @@ import torch
 from peft import PeftModel
 from transformers import PreTrainedModel
 
+from training.engine.chat import ChatTokenizer
 from training.engine.lora_model import load_base_model, load_tokenizer
 
 NEAR_TIE_LOGITS = 0.1
@@ -49,35 +50,85 @@ class LogitReport:
         return asdict(self)
 
 
-@torch.no_grad()
-def verify_logits(*, base_model: Path, adapter: Path, merged: Path, prompts: Sequence[str]) -> LogitReport:
-    """Compare merged weights with base + adapter on texts, on the CPU in fp32.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerDifference:
+    """How far the hidden states after one layer are apart, relative to those of base + adapter.
 
-    Holds two copies of the model in fp32.
+    Attributes:
+        layer: 0 is the embedding, n the n-th decoder layer.
+        merged_fraction: Norm of (merged - adapter) over the norm of adapter.
+        base_fraction: The same for the plain base: what the adapter does up to there.
+    """
+
+    layer: int
+    merged_fraction: float
+    base_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPair:
+    """The two models that are compared, in fp32 on the CPU.
+
+    Attributes:
+        adapted: Base + adapter in peft.
+        merged: The merged model.
+        tokenizer: The base's.
+    """
+
+    adapted: PeftModel
+    merged: PreTrainedModel
+    tokenizer: ChatTokenizer
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of the prompts that have any.
+
+        Raises:
+            ValueError: If there is no text with a token.
+        """
+        encoded = [ids for text in prompts if (ids := self.tokenizer.encode(text, add_special_tokens=False))]
+        if not encoded:
+            raise ValueError("the comparison needs at least one text that is not empty")
+        return encoded
+
+
+def load_pair(*, base_model: Path, adapter: Path, merged: Path, vocab_size: int | None = None) -> ModelPair:
+    """Load base + adapter and the merged model: two copies of the model in fp32.
 
     Args:
         base_model: Hugging Face folder.
         adapter: PEFT folder.
         merged: Folder that `run_merge` wrote.
+        vocab_size: Rows to which the adapter's training resized the embeddings; None when it did not.
+
+    Raises:
+        BaseModelUnavailable: A model cannot be loaded.
+    """
+    base = _load(base_model)
+    if vocab_size is not None:
+        base.resize_token_embeddings(vocab_size, mean_resizing=False)
+    adapted = PeftModel.from_pretrained(base, adapter)
+    adapted.eval()
+    return ModelPair(adapted, _load(merged), load_tokenizer(base_model))
+
+
+@torch.no_grad()
+def verify_logits(pair: ModelPair, *, prompts: Sequence[str]) -> LogitReport:
+    """Compare merged weights with base + adapter on texts.
+
+    Args:
+        pair: The models.
         prompts: Texts; tokenised as they are, without a chat template. At least one.
 
     Raises:
         ValueError: If there is no text with a token.
-        BaseModelUnavailable: A model cannot be loaded.
     """
-    tokenizer = load_tokenizer(base_model)
-    encoded = [ids for text in prompts if (ids := tokenizer.encode(text, add_special_tokens=False))]
-    if not encoded:
-        raise ValueError("verify_logits needs at least one text that is not empty")
-    merged_model = _load(merged)
-    adapted = PeftModel.from_pretrained(_load(base_model), adapter)
-    adapted.eval()
+    encoded = pair.encode(prompts)
     parts = []
     for ids in encoded:
         tokens = torch.tensor([ids])
-        with adapted.disable_adapter():
-            plain = _log_probabilities(adapted, tokens)
-        parts.append(_compare(adapted(tokens).logits[0], merged_model(tokens).logits[0], plain))
+        with pair.adapted.disable_adapter():
+            plain = _log_probabilities(pair.adapted, tokens)
+        parts.append(_compare(pair.adapted(tokens).logits[0], pair.merged(tokens).logits[0], plain))
     sums = [sum(values) for values in zip(*(part[1:] for part in parts), strict=True)]
     num_positions = sum(len(ids) for ids in encoded)
     return LogitReport(
@@ -88,6 +139,32 @@ def verify_logits(*, base_model: Path, adapter: Path, merged: Path, prompts: Seq
         base_mean_kl_divergence=sums[1] / num_positions,
         num_top1_differ=int(sums[2]),
         num_near_ties=int(sums[3]),
+    )
+
+
+@torch.no_grad()
+def compare_layers(pair: ModelPair, *, prompts: Sequence[str]) -> tuple[LayerDifference, ...]:
+    """Compare the hidden states layer by layer, to show where a difference begins.
+
+    Args:
+        pair: The models.
+        prompts: Texts, of which the longest is used.
+
+    Raises:
+        ValueError: If there is no text with a token.
+    """
+    tokens = torch.tensor([max(pair.encode(prompts), key=len)])
+    with pair.adapted.disable_adapter():
+        plain = pair.adapted(tokens, output_hidden_states=True).hidden_states
+    adapted = pair.adapted(tokens, output_hidden_states=True).hidden_states
+    merged = pair.merged(tokens, output_hidden_states=True).hidden_states
+    return tuple(
+        LayerDifference(
+            layer=layer,
+            merged_fraction=float((left - right).norm() / left.norm()),
+            base_fraction=float((left - before).norm() / left.norm()),
+        )
+        for layer, (left, right, before) in enumerate(zip(adapted, merged, plain, strict=True))
     )
 
 

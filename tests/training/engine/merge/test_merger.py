@@ -18,7 +18,7 @@ from tests.fixtures.models import build_random_llama, random_llama
 from tests.training.engine.reporters import RecordingReporter
 from training.engine.errors import MergeRefused
 from training.engine.merge import shards
-from training.engine.merge.logit_check import verify_logits
+from training.engine.merge.logit_check import load_pair, verify_logits
 from training.engine.merge.merger import MergeResult, run_merge
 
 PATTERNS = {
@@ -167,11 +167,13 @@ def test_logits_of_the_merged_model(tmp_path: Path) -> None:
     adapter = build_random_adapter(base, tmp_path / "adapter", scale=0.2)
     merge(base, adapter, tmp_path / "merged")
     prompts = ["Hello there, how are you?", "{}"]
-    report = verify_logits(base_model=base, adapter=adapter, merged=tmp_path / "merged", prompts=prompts)
+    report = verify_logits(
+        load_pair(base_model=base, adapter=adapter, merged=tmp_path / "merged"), prompts=prompts
+    )
     assert report.num_prompts == 2
     assert report.num_top1_differ == 0
     assert report.mean_kl_divergence < 1e-3 * report.base_mean_kl_divergence
-    wrong = verify_logits(base_model=base, adapter=adapter, merged=base, prompts=prompts)
+    wrong = verify_logits(load_pair(base_model=base, adapter=adapter, merged=base), prompts=prompts)
     assert wrong.mean_kl_divergence == pytest.approx(wrong.base_mean_kl_divergence, rel=1e-3)
 
 

@@ -171,7 +171,7 @@ class MemorisableAnswers:
 
     def see(self, example: Example) -> None:
         """Take one training example."""
-        key = _hash_long_answer(example)
+        key = _hash_long_answer(example) if self._held else None
         if key is not None and key in self._held:
             self._found.setdefault(key, example.example_id)
 

@@ -213,6 +213,11 @@ class StreamedSet:
 
     def add(self, batch: InputBatch) -> None:
         """Take some examples."""
+        if self._held.ids:
+            self._compare(batch)
+        self._num_before += len(batch.ids)
+
+    def _compare(self, batch: InputBatch) -> None:
         hashes = np.array([hash_input(text) for text in batch.inputs], dtype=np.uint64)
         for matches in self._held.iterate_matches(batch):
             found = _Found(matches, batch.ids, hashes, self._held, num_before=self._num_before)
@@ -224,7 +229,6 @@ class StreamedSet:
                 self._best_of_held[item.right] = sorted([*best, item])[:MAX_PAIRS_PER_EXAMPLE]
         for tally in self._tallies:
             tally.close_batch()
-        self._num_before += len(batch.ids)
 
     def overlaps(self) -> list[Overlap]:
         """Return the overlap with each held set."""

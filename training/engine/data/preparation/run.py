@@ -39,6 +39,9 @@ DROPPED_FILE: Final = "dropped.jsonl"
 SETS_FOLDER: Final = "sets"
 SCHEMA_VERSION: Final = 1
 
+MAX_PROCESSES: Final = 4
+"""Each takes memory; beyond four the work of the one process that joins their results counts most."""
+
 _INTAKE_END, _CLEAN_END, _DIVIDE_END = 0.2, 0.65, 0.75
 
 
@@ -85,7 +88,7 @@ def run_preparation(
         output: New or empty folder; report.json is written last, so a folder without it is not complete.
         scratch: Empty folder for stages.
         report: Takes progress and log lines.
-        num_processes: How many processes may clean a large file; each but this one takes up to 400 MB of
+        num_processes: How many processes may clean a large file, at most four; each takes up to 400 MB of
             memory. It has no influence on what is written.
 
     Raises:
@@ -184,7 +187,7 @@ def _clean(
                 folder=scratch,
                 dropped=dropped,
                 mask=mask.example,
-                num_processes=num_processes,
+                num_processes=min(num_processes, MAX_PROCESSES),
             )
         ) as results,
     ):

@@ -25,9 +25,6 @@ from training.engine.data.program.results import show_preparation, show_understa
 from training.engine.data.recipe import ROLES, Recipe
 from training.engine.errors import DataInvalid
 
-# Each takes memory; beyond four the work of the one process that joins their results counts most.
-_MAX_PROCESSES = 4
-
 Source = Annotated[
     Path,
     typer.Argument(
@@ -253,7 +250,7 @@ def _prepare(
             output=output,
             scratch=Path(scratch),
             report=progress,
-            num_processes=min(os.cpu_count() or 1, _MAX_PROCESSES),
+            num_processes=os.cpu_count() or 1,
         )
 
 

@@ -61,3 +61,10 @@ def test_most_similar_pairs_are_listed_first() -> None:
         *((f"t{i}", "exact") for i in range(15, 30)),
         *((f"t{i}", "near") for i in range(5)),
     ]
+
+
+def test_training_data_alone_overlap_with_nothing() -> None:
+    report = find_leakage([example("t0", LONG), example("t1", LONG)], {})
+    assert (report.pairs, report.matrix.overlaps, report.answers.num_memorisable) == ((), (), 0)
+    [answers] = report.answers.sets
+    assert answers.name == "train"
