@@ -192,7 +192,8 @@ class TensorChecker:
         """Return DoRA's factor of each output, in float64: [N, 1] or [1, M]."""
         magnitude = self._adapter.get(pair.tensor_magnitude or "").double()
         inputs = 0 if pair.is_transposed else 1
-        return (magnitude / summed.norm(dim=inputs)).unsqueeze(inputs)
+        norms: torch.Tensor = summed.square().sum(dim=inputs).sqrt()
+        return (magnitude / norms).unsqueeze(inputs)
 
     def _finish(self, change: TensorChange, start: torch.Tensor, delta: torch.Tensor | None) -> torch.Tensor:
         """Return the finished tensor in float64."""

@@ -180,9 +180,10 @@ def test_logits_of_the_merged_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "code"),
     [
-        ("use_dora", True, "adapter-dora"),
-        ("bias", "all", "adapter-bias"),
-        ("modules_to_save", ["lm_head"], "adapter-modules-to-save"),
+        ("use_dora", True, "tensor-missing"),  # the magnitudes
+        ("modules_to_save", ["lm_head"], "tensor-missing"),
+        ("trainable_token_indices", [3], "tensor-missing"),
+        ("kasa_config", {"beta": 1}, "adapter-kasa"),
         ("layer_replication", [[0, 1]], "adapter-layer-replication"),
         ("init_lora_weights", "pissa", "adapter-init-pissa"),
         ("peft_type", "IA3", "adapter-not-lora"),

@@ -1,4 +1,4 @@
-"""Every variant of LoRA against peft in float64: the merged tensors bit for bit but for ties, and the logits."""
+"""Every variant of LoRA against peft in float64: the merged tensors but for ties, and the logits."""
 
 import json
 import warnings
@@ -61,11 +61,17 @@ def gpt2(**settings: Any) -> dict[str, Any]:
 
 CASES = [
     *(Case(f"plain-{kind}", kind, lora()) for kind in ("qwen2", "qwen3", "mistral", "gemma", "gemma2")),
-    *(Case(f"dora-{kind}", kind, lora(use_dora=True)) for kind in ("llama", "qwen2", "qwen3", "mistral", "gemma")),
+    *(
+        Case(f"dora-{kind}", kind, lora(use_dora=True))
+        for kind in ("llama", "qwen2", "qwen3", "mistral", "gemma")
+    ),
     Case("plain-gpt2", "gpt2", gpt2()),
     Case("dora-gpt2", "gpt2", gpt2(use_dora=True)),
-    Case("dora-rslora-patterns", "llama", lora(
-        use_dora=True, use_rslora=True, rank_pattern={"v_proj": 2}, alpha_pattern={"down_proj": 3})),
+    Case(
+        "dora-rslora-patterns",
+        "llama",
+        lora(use_dora=True, use_rslora=True, rank_pattern={"v_proj": 2}, alpha_pattern={"down_proj": 3}),
+    ),
     Case("dora-bf16", "llama", lora(use_dora=True, dtype=torch.bfloat16)),
     Case("bias-all", "llama", lora(bias="all")),
     Case("bias-lora-only", "qwen2", {"target_modules": ["q_proj", "v_proj"], "bias": "lora_only"}),
@@ -78,15 +84,23 @@ CASES = [
     Case("parameter-2d", "llama", {"target_modules": [], "target_parameters": ["q_proj.weight"]}),
     Case("parameter-2d-gpt2", "gpt2", {"target_modules": [], "target_parameters": ["c_proj.weight"]}),
     Case("tokens-gpt2", "gpt2", gpt2(trainable_token_indices=[3, 1])),
-    Case("dora-all-gpt2", "gpt2", gpt2(target_modules=[*GPT2, "wte", "lm_head"], use_dora=True), is_untied=True),
-]  # fmt: skip
+    Case(
+        "dora-all-gpt2", "gpt2", gpt2(target_modules=[*GPT2, "wte", "lm_head"], use_dora=True), is_untied=True
+    ),
+]
 for tied, base in (("apart", APART), ("tied", TIED)):
     is_tied = base is TIED
     CASES += [
         Case(f"head-{tied}", "llama", lora(target_modules=[*LLAMA, "lm_head"]), base, None, is_tied),
         Case(f"head-gemma-{tied}", "gemma", lora(target_modules=["lm_head"]), base, None, is_tied),
-        Case(f"head-alone-{tied}", "llama", lora(
-            target_modules=["lm_head"], save_embedding_layers=False), base, None, is_tied),
+        Case(
+            f"head-alone-{tied}",
+            "llama",
+            lora(target_modules=["lm_head"], save_embedding_layers=False),
+            base,
+            None,
+            is_tied,
+        ),
         Case(f"embedding-{tied}", "llama", lora(target_modules=["embed_tokens"]), base, None, is_tied),
         Case(f"embedding-gemma-{tied}", "gemma", lora(target_modules=["embed_tokens"]), base, None, is_tied),
         Case(f"both-{tied}", "llama", lora(target_modules=[*LLAMA, *BOTH]), base, None, is_tied),
@@ -94,40 +108,89 @@ for tied, base in (("apart", APART), ("tied", TIED)):
         Case(f"both-saved-{tied}", "llama", lora(modules_to_save=BOTH), base, None, is_tied),
         Case(f"embedding-saved-{tied}", "llama", lora(modules_to_save=["embed_tokens"]), base, None, is_tied),
         Case(f"head-saved-{tied}", "llama", lora(modules_to_save=["lm_head"]), base, None, is_tied),
-        Case(f"saved-and-tied-{tied}", "llama", lora(
-            modules_to_save=["embed_tokens"], ensure_weight_tying=True), base, None, is_tied),
+        Case(
+            f"saved-and-tied-{tied}",
+            "llama",
+            lora(modules_to_save=["embed_tokens"], ensure_weight_tying=True),
+            base,
+            None,
+            is_tied,
+        ),
         Case(f"both-saved-resized-{tied}", "llama", lora(modules_to_save=BOTH), base, 56, is_tied),
-        Case(f"embedding-saved-resized-{tied}", "llama", lora(modules_to_save=["embed_tokens"]), base, 56, is_tied),
+        Case(
+            f"embedding-saved-resized-{tied}",
+            "llama",
+            lora(modules_to_save=["embed_tokens"]),
+            base,
+            56,
+            is_tied,
+        ),
         Case(f"head-saved-resized-{tied}", "llama", lora(modules_to_save=["lm_head"]), base, 56, is_tied),
         Case(f"resized-{tied}", "llama", lora(), base, 56),
         Case(f"resized-smaller-{tied}", "llama", lora(), base, 40),
         Case(f"tokens-{tied}", "llama", lora(trainable_token_indices=[3, 1, 40]), base),
-        Case(f"tokens-of-both-{tied}", "llama", lora(
-            trainable_token_indices={"embed_tokens": [3, 1], "lm_head": [3, 1]}), base),
-        Case(f"other-tokens-of-both-{tied}", "llama", lora(
-            trainable_token_indices={"embed_tokens": [3, 1], "lm_head": [3, 7]}), base, None, is_tied),
+        Case(
+            f"tokens-of-both-{tied}",
+            "llama",
+            lora(trainable_token_indices={"embed_tokens": [3, 1], "lm_head": [3, 1]}),
+            base,
+        ),
+        Case(
+            f"other-tokens-of-both-{tied}",
+            "llama",
+            lora(trainable_token_indices={"embed_tokens": [3, 1], "lm_head": [3, 7]}),
+            base,
+            None,
+            is_tied,
+        ),
         Case(f"tokens-resized-{tied}", "llama", lora(trainable_token_indices=[50, 3]), base, 56),
-    ]  # fmt: skip
+    ]
 CASES += [
-    Case("lora-kept-tied", "llama", lora(target_modules=["embed_tokens"], ensure_weight_tying=True), TIED, None,
-         True, has_reference=False),
-    Case("embedding-resized-tied", "llama", lora(target_modules=["embed_tokens"]), TIED, 56, True,
-         has_reference=False),
-]  # fmt: skip
+    Case(
+        "lora-kept-tied",
+        "llama",
+        lora(target_modules=["embed_tokens"], ensure_weight_tying=True),
+        TIED,
+        None,
+        True,
+        has_reference=False,
+    ),
+    Case(
+        "embedding-resized-tied",
+        "llama",
+        lora(target_modules=["embed_tokens"]),
+        TIED,
+        56,
+        True,
+        has_reference=False,
+    ),
+]
 for moe in ("mixtral", "qwen3_moe", "gpt_oss"):
     CASES += [
         Case(f"experts-{moe}", moe, {"target_modules": [], "target_parameters": EXPERTS}),
         Case(f"one-parameter-{moe}", moe, {"target_modules": ["q_proj"], "target_parameters": EXPERTS[1:]}),
-        Case(f"experts-patterns-{moe}", moe, {
-            "target_modules": ["q_proj"], "target_parameters": EXPERTS[:1], "use_rslora": True,
-            "rank_pattern": {"experts.gate_up_proj": 2}, "alpha_pattern": {"experts.gate_up_proj": 5}}),
-    ]  # fmt: skip
+        Case(
+            f"experts-patterns-{moe}",
+            moe,
+            {
+                "target_modules": ["q_proj"],
+                "target_parameters": EXPERTS[:1],
+                "use_rslora": True,
+                "rank_pattern": {"experts.gate_up_proj": 2},
+                "alpha_pattern": {"experts.gate_up_proj": 5},
+            },
+        ),
+    ]
 CASES += [
     Case("router", "mixtral", {"target_modules": ["q_proj"], "target_parameters": ["mlp.gate.weight"]}),
     Case("names-of-transformers-4", "mixtral", {"target_modules": ["q_proj", "w1", "w2", "w3"]}),
-    Case("square-experts", "mixtral", {"target_modules": [], "target_parameters": EXPERTS[:1]},
-         {"intermediate_size": 16}),
-]  # fmt: skip
+    Case(
+        "square-experts",
+        "mixtral",
+        {"target_modules": [], "target_parameters": EXPERTS[:1]},
+        {"intermediate_size": 16},
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -213,8 +276,8 @@ def test_a_converted_adapter_is_a_plain_lora_and_an_unconverted_one_is_refused(
 def test_the_expert_layout_of_peft_before_0_19(kind: str, width: int, tmp_path: Path) -> None:
     """Then A was [E r, p] and B [q, r E] with delta_e = (B_e A_e)^T; width 16 makes the parameter square."""
     size = "intermediate_size" if kind == "mixtral" else "moe_intermediate_size"
-    base = build_base(tmp_path / "base", kind, **{size: width})
-    settings = {"target_modules": [], "target_parameters": EXPERTS[:1]}
+    base = build_base(tmp_path / "base", kind, **dict[str, Any]({size: width}))
+    settings: dict[str, Any] = {"target_modules": [], "target_parameters": EXPERTS[:1]}
     new = build_adapter(base, tmp_path / "new", **settings)
     old = tmp_path / "old"
     old.mkdir()

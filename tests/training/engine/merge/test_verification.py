@@ -19,7 +19,7 @@ from training.engine.merge.verification import MergeVerification, verify_merge
 
 PROMPTS = ["Hello there, how are you?", "{}"]
 # Rank 16 and alpha 24: the scale is 1.5, so that 2, sqrt(16), 1/sqrt(16), 16 and 1/1.5 are all different.
-SETTINGS = {"r": 16, "lora_alpha": 24}
+SETTINGS: dict[str, Any] = {"r": 16, "lora_alpha": 24}
 Matrices = tuple[torch.Tensor, torch.Tensor]
 
 

@@ -29,7 +29,9 @@ def check_template(view: DataView) -> CheckResult:
     if not foreign:
         return passed("template-of-this-model", "the template's marks are tokens of the base's tokenizer")
     listed = ", ".join(foreign[:5])
-    is_unused = not any(marker in own for marker in markers)
+    # Answers end with the base's own end token whatever template the rest was rendered with.
+    ends = {decode(view.tokenizer, [token]) for token in view.end_ids}
+    is_unused = not any(marker in own and marker not in ends for marker in markers)
     message = (
         f"the chat template writes {listed}, which the base's tokenizer splits into plain pieces"
         + (f"; its own marks ({', '.join(own[:3])}) are not used" if own and is_unused else "")
@@ -97,7 +99,7 @@ def _render_probe(view: DataView) -> str:
     if view.examples:
         return text
     found = [set(_find_markers(decode(view.tokenizer, row.input_ids))) for row in view.sample]
-    return " ".join([text, *sorted(set.intersection(*found))]) if found else text
+    return " ".join(sorted(set.intersection(*found))) if found else text
 
 
 def _find_markers(text: str) -> list[str]:
