@@ -6,6 +6,7 @@ import pytest
 
 from registry.artifacts.adapter_check import TargetForm, check_adapter, inspect_adapter_config, round_up_rank
 from registry.artifacts.adapter_config import parse_adapter_config
+from registry.artifacts.adapter_serving import round_up_rank
 from registry.artifacts.errors import BaseModelError
 from tests.registry.artifacts.builders import (
     llama_shapes,

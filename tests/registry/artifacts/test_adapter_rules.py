@@ -87,7 +87,7 @@ def test_variants_that_vllm_serves_merged_only(changes: dict[str, Any], code: st
 
 
 def test_the_model_class_decides_about_embeddings_in_adapter_form() -> None:
-    targets = {"target_modules": ["q_proj", "model.embed_tokens"]}
+    targets: dict[str, Any] = {"target_modules": ["q_proj", "model.embed_tokens"]}
     assert errors_of(architectures=("LlamaForCausalLM",), **targets) == []
     assert errors_of(architectures=("Qwen2ForCausalLM",), **targets) == ["vllm-cannot-serve-adapter-form"]
 

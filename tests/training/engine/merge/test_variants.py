@@ -248,7 +248,7 @@ def test_a_converted_adapter_is_a_plain_lora_and_an_unconverted_one_is_refused(
     settings = {"r": 4, "lora_alpha": 6, "target_modules": LLAMA, "task_type": "CAUSAL_LM"}
     adapted = peft.get_peft_model(
         load(base, torch.float32),
-        peft.LoraConfig(init_lora_weights=init, **settings),  # type: ignore[arg-type]
+        peft.LoraConfig(init_lora_weights=init, **settings),
     )
     adapted.peft_config["default"].init_lora_weights = True
     adapted.save_pretrained(tmp_path / "initial")
