@@ -15,6 +15,7 @@ from client.cli.options import JsonOption, TimeoutOption
 from client.cli.session import Session, session_of
 from client.cli.training_estimate import add_estimate_command
 from client.cli.training_lint import add_lint_command
+from client.cli.training_preflight import add_preflight_command
 from client.cli.training_results import end_training, show_training
 from client.configuration_file import read_configuration
 from client.downloads import Downloader
@@ -26,6 +27,7 @@ from client.training_models import TrainingRun
 train_app = typer.Typer(no_args_is_help=True, help="Train adapters on the server.")
 add_lint_command(train_app)
 add_estimate_command(train_app)
+add_preflight_command(train_app)
 
 ConfigArgument = Annotated[
     Path,

@@ -3,7 +3,7 @@
 Raise a number when a change of the engine can change a result: earlier outputs are then no longer looked up.
 """
 
-CHECK = "check@1"
-MERGE = "merge@1"
+CHECK = "check@2"
+MERGE = "merge@2"
 EVALUATE = "evaluate@1"
 TRIAGE = "triage@1"

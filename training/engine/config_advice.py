@@ -36,7 +36,7 @@ NAMES_ELSEWHERE: Final[Mapping[str, str]] = {
 
 _ABSENT: Final[Mapping[str, str]] = {
     "bf16": "Set dtype to auto or bfloat16.",
-    "fp16": "Set dtype to float16, or better to auto: float16 overflows where bfloat16 does not (MISSION D1).",
+    "fp16": "Set dtype to auto, or to float16, which overflows where bfloat16 does not (MISSION D1).",
     "load_in_4bit": "Set method to qlora, at the top of the configuration.",
     "modules_to_save": "Whole modules beside a LoRA are neither merged nor served here.",
 }

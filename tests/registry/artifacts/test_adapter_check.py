@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from registry.artifacts.adapter_check import TargetForm, check_adapter, inspect_adapter_config, round_up_rank
+from registry.artifacts.adapter_check import TargetForm, check_adapter, inspect_adapter_config
 from registry.artifacts.adapter_config import parse_adapter_config
 from registry.artifacts.adapter_serving import round_up_rank
 from registry.artifacts.errors import BaseModelError

@@ -17,7 +17,7 @@ from tests.fixtures.models import build_random_llama, random_llama
 from tests.training.engine.reporters import RecordingReporter
 from tests.training.engine.small_runs import make_config, write_data
 from training.engine.config import TrainingConfig
-from training.engine.errors import ConfigInvalid, DataInvalid, MergeRefused, TrainingFailed
+from training.engine.errors import ConfigInvalid, DataInvalid, TrainingFailed
 from training.engine.merge.merger import run_merge
 from training.engine.trainer import run_training
 from training.engine.training_result import TrainingResult
@@ -170,18 +170,17 @@ def test_an_adapter_on_some_blocks_passes_intake_and_merge(
     assert {int(name.split(".")[2]) for name in changed} == set(layers or range(3))
 
 
-def test_a_dora_adapter_is_trained_and_refused_by_the_merge(tmp_path: Path) -> None:
+def test_a_dora_adapter_is_trained_and_merged(tmp_path: Path) -> None:
     train_with(tmp_path, random_llama(), {"r": 4, "use_dora": True}, gradient_checkpointing=True)
     saved = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
     assert any("lora_magnitude_vector" in name for name in saved)
-    with pytest.raises(MergeRefused) as caught:
-        run_merge(
-            base_model=random_llama(),
-            adapter=tmp_path / "adapter",
-            output=tmp_path / "merged",
-            report=RecordingReporter(),
-        )
-    assert caught.value.code == "adapter-dora"
+    merged = run_merge(
+        base_model=random_llama(),
+        adapter=tmp_path / "adapter",
+        output=tmp_path / "merged",
+        report=RecordingReporter(),
+    )
+    assert merged.num_touched_tensors == 14
 
 
 def test_a_method_that_cannot_be_carried_out_ends_before_anything_is_read(

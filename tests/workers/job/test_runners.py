@@ -65,7 +65,7 @@ def do(
 
 
 def fingerprint_of_overfit(raw: Mapping[str, Any]) -> str:
-    """A random base has no output layer that could learn anything by heart; that it has is taken for known."""
+    """A random base cannot learn anything by heart; here it counts as having done so before."""
     config = TrainingConfig.from_json(raw)
     return identify_overfit(
         base_identity=identify_base(random_llama()),

@@ -164,7 +164,8 @@ def try_overfit(
         fingerprint: Of the attempt.
     """
     chosen = choose_examples(rows, config.preflight.overfit_examples, seed=config.training.seed)
-    size = config.training.per_device_batch_size
+    # A CPU has the memory for all at once, and a small model takes as long for one row as for ten.
+    size = len(chosen) if precision.device.type == "cpu" else config.training.per_device_batch_size
     batches = [
         collate(chosen[start : start + size], pad_token_id=pad_token_id)
         for start in range(0, len(chosen), size)

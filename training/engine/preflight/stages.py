@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from transformers import PreTrainedModel
 
@@ -36,7 +36,8 @@ from training.engine.random_state import own_random_state
 from training.engine.step_plan import StepPlan
 from training.engine.training_rows import TrainingRows, read_training_rows
 
-RECORD_NAME = "preflight"
+RECORD_NAME: Final = "preflight"
+FAILURE_CODE: Final = "preflight-failed"
 
 
 class Preflight:
@@ -234,7 +235,7 @@ def refuse(result: PreflightReport) -> TrainingFailed:
         for check in _first_per_row(result.failed)
     )
     return TrainingFailed(
-        "preflight-failed",
+        FAILURE_CODE,
         f"The preflight failed {len(result.failed)} of {len(result.checks)} checks, and training was not begun. "
         f"{listed}",
         faults=result.faults,

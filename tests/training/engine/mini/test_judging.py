@@ -58,7 +58,7 @@ def test_repetition_in_both_kinds_of_scripts() -> None:
     assert repeats_itself("the invoice is wrong " * 12)
     assert repeats_itself("发票金额有误请核对" * 12)
     assert not repeats_itself("The invoice of May is wrong; please send a new one to the office in Ulm.")
-    assert not repeats_itself("五月的发票有误，请重新开具并寄到乌尔姆办公室，谢谢。")
+    assert not repeats_itself("五月的发票有误。请重新开具并寄到乌尔姆办公室。谢谢。")
     assert not repeats_itself("")
 
 
