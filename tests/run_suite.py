@@ -1,5 +1,7 @@
 """Runs the whole suite: everything on SQLite, then all that touches the database once more on PostgreSQL.
 
+Test files are shared out over one process for each core; each has databases and folders of its own.
+
 PostgreSQL comes out of a wheel and lives in a temporary folder for the second run.
 """
 
@@ -27,15 +29,21 @@ DATABASE_TESTS = (
 )
 
 
+PARALLEL = ("-n", str(os.cpu_count() or 1), "--dist", "loadfile")
+# As many processes as cores: more threads each would only wait for one another.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
 def run_pytest(arguments: list[str], *, database_url: str | None = None) -> int:
     """Runs pytest in a process of its own and gives its exit code."""
     with tempfile.TemporaryDirectory(prefix="assay-tests-") as home:
-        environment = {"ASSAY_SHARED": str(ROOT.parent / "shared"), **os.environ, "ASSAY_HOME": home}
+        environment = {"ASSAY_SHARED": str(ROOT.parent / "shared"), **ONE_THREAD, **os.environ}
+        environment["ASSAY_HOME"] = home
         if database_url:
             environment["DATABASE_URL"] = database_url
         else:
             environment.pop("DATABASE_URL", None)
-        command = [sys.executable, "-m", "pytest", *arguments]
+        command = [sys.executable, "-m", "pytest", *PARALLEL, *arguments]
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 

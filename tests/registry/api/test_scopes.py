@@ -1,6 +1,5 @@
 """Every endpoint of the registry refuses callers that lack its scopes, and those who are nobody."""
 
-import uuid
 
 import pytest
 from rest_framework.test import APIClient
@@ -10,7 +9,7 @@ from registry.choices import TokenScope
 from tests.fixtures.registry import assert_problem, make_caller
 
 pytestmark = pytest.mark.django_db
-ID, DIGEST = str(uuid.uuid4()), "a" * 64
+ID, DIGEST = "0b7f6a52-6d0f-4c39-9d0c-0d6e3f1c8a11", "a" * 64
 UPLOADERS = {"submit", "evaluate"}
 READERS = {"read", "pull"}
 ALL = set(TokenScope.values) - {"admin"}

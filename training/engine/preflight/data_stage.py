@@ -69,8 +69,8 @@ def make_view(
         rows: That are trained on, from here or from elsewhere.
         config: Of the training.
         base_model: Hugging Face folder; None leaves what it would tell unknown.
-        examples: That the rows were rendered from; without them the checks of texts are skipped or look at the
-            decoded rows.
+        examples: That the rows were rendered from; without them the checks of texts are skipped or look at
+            the decoded rows.
         dropped: Examples that were left out.
         held_out: Examples of the held-out loss.
         held_out_rows: Their rows.
@@ -112,7 +112,8 @@ def view_training_data(
         training_data: JSONL file or folder.
         holdout: Likewise; None without.
     """
-    examples, dropped = _read(tokenizer, training_data, config)
+    examples = _read_all(training_data)
+    dropped = _find_dropped(tokenizer, examples, config) if rows.num_dropped else ()
     return make_view(
         tokenizer,
         from_chat_rows(rows.training),
@@ -151,24 +152,23 @@ def _read_vocabulary_size(base_model: Path) -> int | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a file of the base; {} where there is none: the base is judged where it is loaded."""
+    """Return the object in a file of the base; {} without one: the base is judged where it is loaded."""
     try:
         return load_json_object(path)
     except (OSError, JsonFileError):
         return {}
 
 
-def _read(
-    tokenizer: ChatTokenizer, path: Path, config: TrainingConfig
-) -> tuple[tuple[Example, ...], tuple[DroppedExample, ...]]:
-    examples = _read_all(path)
+def _find_dropped(
+    tokenizer: ChatTokenizer, examples: Sequence[Example], config: TrainingConfig
+) -> tuple[DroppedExample, ...]:
     rendered = render_rows(
         tokenizer,
         examples,
         system_prompt=config.data.system_prompt,
         max_length_tokens=config.training.max_length_tokens,
     )
-    return examples, rendered.dropped
+    return rendered.dropped
 
 
 def _read_all(path: Path) -> tuple[Example, ...]:

@@ -100,8 +100,8 @@ def check_formats(trainables: Mapping[str, nn.Parameter]) -> CheckResult:
     return failed(
         "trained-in-float32",
         HandbookRow.NOT_TRAINABLE,
-        f"{len(wrong)} of {len(trainables)} trained tensors are not float32 ({name}: {dtype}): steps smaller than "
-        "their rounding are lost",
+        f"{len(wrong)} of {len(trainables)} trained tensors are not float32 ({name}: {dtype}): steps "
+        "smaller than their rounding are lost",
         remedy="Keep the trained weights in float32 and compute products under autocast.",
     )
 
@@ -115,10 +115,10 @@ def check_frozen(module: nn.Module) -> CheckResult:
     return failed(
         "adapter-not-frozen",
         HandbookRow.NOT_TRAINABLE,
-        f"{len(frozen)} of {len(adapter)} matrices of the adapter are frozen (for example {frozen[0]}): they stay "
-        "what they are",
-        remedy="Set requires_grad of every lora_A and lora_B; an adapter that is loaded to be trained on needs "
-        "is_trainable=True.",
+        f"{len(frozen)} of {len(adapter)} matrices of the adapter are frozen (for example {frozen[0]}): "
+        "they stay what they are",
+        remedy="Set requires_grad of every lora_A and lora_B; an adapter that is loaded to be trained on "
+        "needs is_trainable=True.",
     )
 
 
@@ -147,10 +147,10 @@ def check_gradients(silent: Sequence[str], num_trainables: int) -> CheckResult:
     return failed(
         "gradients-arrive",
         HandbookRow.NOT_TRAINABLE,
-        f"{len(silent)} matrices get no gradient in the first step (for example {', '.join(silent[:3])}): they "
-        "would not be trained",
-        remedy="Take the modules that are not used out of lora.target_modules; under gradient checkpointing, let "
-        "the inputs need gradients (enable_input_require_grads), or switch it off.",
+        f"{len(silent)} matrices get no gradient in the first step (for example {', '.join(silent[:3])}): "
+        "they would not be trained",
+        remedy="Take the modules that are not used out of lora.target_modules; under gradient "
+        "checkpointing, let the inputs need gradients (enable_input_require_grads), or switch it off.",
     )
 
 
@@ -166,8 +166,8 @@ def check_checkpointing(result: FirstStepResult, config: TrainingConfig) -> Chec
         "checkpointing-active",
         HandbookRow.NOT_TRAINABLE,
         f"gradient checkpointing is configured and not active: {numbers}",
-        remedy="Call gradient_checkpointing_enable on the model itself and keep it in training mode; a model that "
-        "does not support it needs gradient_checkpointing set to false, and more memory.",
+        remedy="Call gradient_checkpointing_enable on the model itself and keep it in training mode; a "
+        "model that does not support it needs gradient_checkpointing set to false, and more memory.",
     )
 
 
@@ -176,13 +176,17 @@ def check_accumulation(result: FirstStepResult, precision: Precision) -> CheckRe
     difference, tolerance = result.accumulation_difference, ACCUMULATION_TOLERANCES[precision.dtype]
     if difference is None:
         return skipped("accumulation-exact", "the first step has fewer than two rows to compare")
-    numbers = f"gradients of {NUM_ACCUMULATED} rows in one batch and one by one differ by {difference:.2g} of their norm"
+    numbers = (
+        f"gradients of {NUM_ACCUMULATED} rows in one batch and one by one differ by {difference:.2g} of "
+        "their norm"
+    )
     if difference <= tolerance:
         return passed("accumulation-exact", f"{numbers} (allowed: {tolerance:.2g})")
     return failed(
         "accumulation-exact",
         HandbookRow.WRONG_DATA,
-        f"{numbers}, and only {tolerance:.2g} is allowed: batches are weighted wrongly, or padding is not masked",
+        f"{numbers}, and only {tolerance:.2g} is allowed: batches are weighted wrongly, or padding is not "
+        "masked",
         remedy="Weight each batch by its trained tokens, and give the model the attention mask.",
     )
 

@@ -67,7 +67,8 @@ def preflight(
     """
     display = Display(as_json=as_json)
     settings = TrainingConfig() if config is None else read_training_config(config)
-    with RecordingDisplay(display) as progress:
+    progress = RecordingDisplay(display)
+    with progress:
         try:
             run_preflight(
                 base_model=base,

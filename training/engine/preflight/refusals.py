@@ -29,8 +29,8 @@ _REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "end-token-missing": "Use a chat template that ends each answer with the end token.",
         "answer-not-recoverable": "Use a chat template that writes answers unchanged.",
-        "prompt-not-a-prefix": "Use a template whose generation prompt is the beginning of an answer, and that "
-        "leaves earlier turns as they are.",
+        "prompt-not-a-prefix": "Use a template whose generation prompt is the beginning of an answer, and "
+        "that leaves earlier turns as they are.",
         "template-refused": "Write the messages with the roles that the template knows.",
         "double-bos": "Take one of the two BOS tokens out of the template.",
         "no-rows-left": "Look at the reasons in the log: raise max_length_tokens or mend the data.",

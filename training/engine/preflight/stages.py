@@ -11,10 +11,11 @@ from training.engine.config import TrainingConfig
 from training.engine.device import Precision
 from training.engine.errors import TrainingEngineError, TrainingFailed
 from training.engine.fingerprint import list_libraries
+from training.engine.handbook.rows import HandbookRow
 from training.engine.packing.isolation import check_isolation
 from training.engine.preflight.data_stage import iterate_batches, look_at_data, view_training_data
 from training.engine.preflight.first_step import examine_first_step
-from training.engine.preflight.outcomes import passed, skipped
+from training.engine.preflight.outcomes import failed, passed, skipped
 from training.engine.preflight.overfit import (
     borrowed_model,
     identify_base,
@@ -151,6 +152,7 @@ class Preflight:
             return
         self._try_overfit(base, rows, precision)
         self._examine(base, rows, precision)
+        self._agree()
 
     def conclude(self) -> PreflightReport:
         """Record the report and return it.
@@ -164,6 +166,24 @@ class Preflight:
             raise refuse(result)
         return result
 
+    def _agree(self) -> None:
+        """Fail in every process when it failed in one: rounding differs between them, and who goes on alone
+        waits for ever.
+        """
+        (num_failed,) = self._group.sum_numbers(float(not self.result.passed))
+        if num_failed and self.result.passed:
+            message = (
+                f"the preflight failed in {num_failed:.0f} of {self._group.size} processes, not in this one"
+            )
+            self._checks.append(
+                failed(
+                    "other-processes",
+                    HandbookRow.CANNOT_OVERFIT,
+                    message,
+                    remedy="Look at the report of those processes, or run the preflight in one process.",
+                )
+            )
+
     def _try_packing(self, base: PreTrainedModel, rows: TrainingRows, precision: Precision) -> None:
         shortest = sorted(rows.training, key=lambda row: len(row.input_ids))
         try:
@@ -174,8 +194,8 @@ class Preflight:
         self._checks.append(
             passed(
                 "packing-isolated",
-                f"{found.num_rows} packed rows do not see each other: their logits differ from those of the rows "
-                f"alone by {found.alone_difference:.2g} of the largest (allowed: {found.tolerance:.2g})",
+                f"{found.num_rows} packed rows do not see each other: their logits differ from those of the "
+                f"rows alone by {found.alone_difference:.2g} of the largest (allowed: {found.tolerance:.2g})",
             )
         )
 
@@ -236,8 +256,8 @@ def refuse(result: PreflightReport) -> TrainingFailed:
     )
     return TrainingFailed(
         FAILURE_CODE,
-        f"The preflight failed {len(result.failed)} of {len(result.checks)} checks, and training was not begun. "
-        f"{listed}",
+        f"The preflight failed {len(result.failed)} of {len(result.checks)} checks, and training was not "
+        f"begun. {listed}",
         faults=result.faults,
     )
 

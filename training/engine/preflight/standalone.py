@@ -1,4 +1,4 @@
-"""A whole preflight by itself, for the purpose "preflight" and the program; the trainer makes its own stages."""
+"""A whole preflight by itself, for the purpose "preflight" and the program; the trainer calls the stages."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The preflight as people run it, on the tiny model."""
-
 import json
 from pathlib import Path
 
@@ -7,36 +5,75 @@ import pytest
 
 from tests.training.engine.planted.material import make_lines, pretrained_llama, write_lines
 from training.engine.preflight.program import main
+from training.engine.preflight.terminal import (
+    PROMPT_STYLE,
+    SPECIAL_STYLE,
+    TRAINED_SPECIAL_STYLE,
+    TRAINED_STYLE,
+    paint_row,
+    split_special,
+)
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["--base", str(pretrained_llama()), *arguments])
-    return ended.value.code, capsys.readouterr().out
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    return int(end.value.code or 0)
 
 
-def test_sound_data_pass_and_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = write_lines(tmp_path / "train.jsonl", make_lines(12))
-    code, out = run(capsys, "--data", str(data), "--data-only")
-    assert code == 0
-    assert "Batch 1" in out
-    assert "trained-tokens: each of 12 rows has trained tokens" in out
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "train.jsonl", make_lines(30))
+
+
+def test_sound_data_are_shown_and_end_with_0(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--base", pretrained_llama(), "--data", data, "--data-only") == 0
+    out = capsys.readouterr().out
+    assert "Batch 3" in out and "Batch 4" not in out
+    assert "<|im_end|>" in out and "✓ trained-text" in out
     assert "The preflight passed" in out
 
 
-def test_faulty_data_end_with_1_and_name_row_and_remedy(
+def test_a_failed_check_ends_with_1_and_names_its_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [{**make_lines(1)[0], "id": f"e{number}\x1b[31m"} for number in range(20)]
+    lines = make_lines(30)
+    for line in lines:
+        line["messages"][1]["content"] = "the same\x1b[31m"
     data = write_lines(tmp_path / "train.jsonl", lines)
-    code, out = run(capsys, "--data", str(data), "--data-only")
-    assert code == 1
-    assert "[handbook: loss-near-zero]" in out
-    assert "The preflight failed" in out
-    assert "\x1b" not in out
-    code, out = run(capsys, "--data", str(data), "--data-only", "--json")
-    assert (code, json.loads(out)["passed"]) == (1, False)
+    assert run("--base", pretrained_llama(), "--data", data, "--data-only") == 1
+    out = capsys.readouterr().out
+    assert "✗ answers-differ" in out and "[handbook: loss-near-zero]" in out
+    assert "\x1b[31m" not in out and "\\x1b[31m" in out
 
 
-def test_wrong_usage_is_told_apart_from_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys)[0] == 3
+def test_the_document_as_json(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--base", pretrained_llama(), "--data", data, "--data-only", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["passed"] and document["schema_version"] == 1
+
+
+def test_wrong_use_and_unreadable_files_end_with_3(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text("no json\n")
+    assert run("--data", tmp_path / "train.jsonl") == 3
+    assert run("--base", pretrained_llama(), "--data", tmp_path / "train.jsonl", "--data-only") == 3
+
+
+def test_prompt_answer_and_special_tokens_have_their_own_colours() -> None:
+    row = {
+        "example_id": "e", "num_tokens": 6, "num_trained_tokens": 2, "was_cut": False,
+        "segments": [
+            {"text": "<|im_start|>ask\n", "trained": False}, {"text": "answer<|im_end|>", "trained": True},
+        ],
+    }  # fmt: skip
+    text = paint_row(row, ["<|im_start|>", "<|im_end|>"])
+    styled = {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
+    assert styled["<|im_start|>"] == SPECIAL_STYLE
+    assert styled["ask↵\n"] == PROMPT_STYLE
+    assert styled["answer"] == TRAINED_STYLE
+    assert styled["<|im_end|>"] == TRAINED_SPECIAL_STYLE
+
+
+def test_special_tokens_are_split_off() -> None:
+    assert split_special("a<x>b", ["<x>", ""]) == [("a", False), ("<x>", True), ("b", False)]
+    assert split_special("a<x>b", []) == [("a<x>b", False)]

@@ -35,8 +35,8 @@ def check_leaks(view: DataView) -> CheckResult:
     return judge(
         "no-leak",
         HandbookRow.LOSS_NEAR_ZERO,
-        f"{len(leaked)} of {num_all} held-out examples ask the same as a training example, or nearly the same: "
-        "the held-out loss will look better than it is",
+        f"{len(leaked)} of {num_all} held-out examples ask the same as a training example, or nearly the "
+        "same: the held-out loss will look better than it is",
         remedy="Take them out of one of the two sets (assay dataset leakage lists the pairs).",
         example_ids=leaked,
     )

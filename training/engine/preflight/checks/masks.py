@@ -35,8 +35,8 @@ def check_trained_tokens(view: DataView) -> CheckResult:
         HandbookRow.WRONG_DATA,
         f"{len(silent)} of {len(view.rows)} rows have no trained token: all their labels are "
         f"{IGNORED_LABEL}, nothing is learnt from them",
-        remedy="Mend the label mask: the labels of the answer are its token ids. Where a length limit has cut "
-        "the answers off, raise it or drop those rows.",
+        remedy="Mend the label mask: the labels of the answer are its token ids. Where a length limit has "
+        "cut the answers off, raise it or drop those rows.",
         example_ids=silent,
     )
 
@@ -56,8 +56,8 @@ def check_labels(view: DataView) -> CheckResult:
     return failed(
         "labels-in-place",
         HandbookRow.WRONG_DATA,
-        f"{len(wrong)} of {len(view.rows)} rows have labels that are not the tokens at their places: they are "
-        "shifted, or of another row",
+        f"{len(wrong)} of {len(view.rows)} rows have labels that are not the tokens at their places: they "
+        "are shifted, or of another row",
         remedy=f"Set each label to the input id at the same place, or {IGNORED_LABEL}; the loss shifts them "
         "itself.",
         example_ids=wrong,
@@ -97,8 +97,10 @@ def check_trained_text(view: DataView) -> CheckResult:
     return failed(
         "trained-text",
         HandbookRow.WRONG_DATA,
-        f"in {len(wrong)} of {len(known)} rows the trained tokens do not decode to the answer and one end token",
-        remedy="Look at the decoded rows: the label mask does not lie on the answer, or the template changes it.",
+        f"in {len(wrong)} of {len(known)} rows the trained tokens do not decode to the answer and one end "
+        "token",
+        remedy="Look at the decoded rows: the label mask does not lie on the answer, or the template "
+        "changes it.",
         example_ids=wrong,
     )
 
@@ -124,8 +126,8 @@ def check_prompts(view: DataView) -> CheckResult:
     return failed(
         "prompt-as-served",
         HandbookRow.WRONG_DATA,
-        f"{len(wrong)} of {len(known)} rows do not begin with the ids that serving renders for their prompt: the "
-        "model is trained on other prompts than it is asked with",
+        f"{len(wrong)} of {len(known)} rows do not begin with the ids that serving renders for their "
+        "prompt: the model is trained on other prompts than it is asked with",
         remedy="Render training and serving with one chat template, and tokenise the prompt by itself.",
         example_ids=wrong,
     )
@@ -139,10 +141,10 @@ def check_mask_holes(view: DataView) -> CheckResult:
     return judge_part(
         "mask-without-holes",
         HandbookRow.WRONG_DATA,
-        f"in {len(wrong)} of {len(view.rows)} rows a trained stretch ends in the middle of a text: the mask lies "
-        "beside the answer, or cuts it in two",
-        remedy="Look at the decoded rows and mend the mask; each answer is trained from its first token to its "
-        "end token.",
+        f"in {len(wrong)} of {len(view.rows)} rows a trained stretch ends in the middle of a text: the mask "
+        "lies beside the answer, or cuts it in two",
+        remedy="Look at the decoded rows and mend the mask; each answer is trained from its first token to "
+        "its end token.",
         example_ids=wrong,
         num_all=len(view.rows),
     )
@@ -195,9 +197,11 @@ def check_stop_token(view: DataView) -> CheckResult:
     return warned(
         "end-token-stops-serving",
         HandbookRow.NEVER_STOPS,
-        f"the rows end with {shown}, which is neither the tokenizer's eos token nor one of the base's generation "
-        "settings: a server that is not told so writes on behind the answer (Assay's own evaluation is told)",
-        remedy="Pass this token as a stop id in serving, or add it to eos_token_id in generation_config.json.",
+        f"the rows end with {shown}, which is neither the tokenizer's eos token nor one of the base's "
+        "generation settings: a server that is not told so writes on behind the answer (Assay's own "
+        "evaluation is told)",
+        remedy="Pass this token as a stop id in serving, or add it to eos_token_id in "
+        "generation_config.json.",
     )
 
 
@@ -216,8 +220,8 @@ def check_length_limit(view: DataView) -> CheckResult:
     return judge_part(
         "not-cut-at-the-limit",
         HandbookRow.WRONG_DATA,
-        f"{len(cut)} of {len(view.rows)} rows have {limit} tokens or more and no end token: the length limit has "
-        "cut them, and the model learns to stop in the middle",
+        f"{len(cut)} of {len(view.rows)} rows have {limit} tokens or more and no end token: the length "
+        "limit has cut them, and the model learns to stop in the middle",
         remedy="Drop the rows that are too long, or raise max_length_tokens.",
         example_ids=cut,
         num_all=len(view.rows),

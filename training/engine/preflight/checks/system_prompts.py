@@ -4,7 +4,6 @@ twice cost a team three rounds of learning rates).
 
 import re
 from collections.abc import Iterable, Sequence
-from os.path import commonprefix
 from typing import Final
 
 from training.engine.chat import render_prompt_ids
@@ -20,7 +19,7 @@ CODE: Final = "single-system-prompt"
 _MIN_CHARACTERS: Final = 20
 """Shorter texts (a name, "Be brief.") stand in other messages by chance."""
 _MIN_SENTENCE_CHARACTERS: Final = 30
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*|\n+")
 
 
 def check_system_prompt(view: DataView) -> CheckResult:
@@ -43,8 +42,8 @@ def check_system_prompt(view: DataView) -> CheckResult:
         CODE,
         HandbookRow.WRONG_DATA,
         f"in {len(wrong)} of {num_all} examples the system prompt stands twice: {reasons}",
-        remedy="Keep one of the two: take it out of the data or leave data.system_prompt out, and look at the "
-        "decoded rows.",
+        remedy="Keep one of the two: take it out of the data or leave data.system_prompt out, and look at "
+        "the decoded rows.",
         example_ids=list(wrong),
         num_all=num_all,
     )
@@ -92,7 +91,7 @@ def _check_decoded(view: DataView) -> CheckResult:
         decode(view.tokenizer, row.input_ids[: row.num_prompt_tokens or len(row.input_ids)])
         for row in view.sample
     ]
-    head = commonprefix(texts) if len(texts) > 1 else ""
+    head = _common_beginning(texts)
     doubled = _list_doubled(_SENTENCE.split(head))
     if not doubled:
         return passed(CODE, f"no sentence stands twice in what {len(texts)} prompts begin with")
@@ -103,6 +102,16 @@ def _check_decoded(view: DataView) -> CheckResult:
         remedy="Look at the decoded rows: the system prompt may have been put in two times.",
         example_ids=[row.example_id for row in view.sample],
     )
+
+
+def _common_beginning(texts: Sequence[str]) -> str:
+    """Return what several texts begin with; "" of fewer than two."""
+    if len(texts) < 2:
+        return ""
+    first, last = min(texts), max(texts)
+    pairs = zip(first, last, strict=False)
+    length = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
+    return first[:length]
 
 
 def _list_doubled(sentences: Iterable[str]) -> list[str]:

@@ -74,10 +74,10 @@ def _judge_marks(wrong: dict[str, list[str]], place: str, num_all: int) -> Check
     return judge_part(
         "no-marks-in-texts",
         HandbookRow.TEMPLATE_TOKENS_IN_OUTPUT,
-        f"marks of a chat template ({', '.join(list(marks)[:5])}) stand inside the {place} of {len(wrong)} of "
-        f"{num_all} examples: the model learns to write them",
-        remedy="Take the marks out of the texts; where a whole rendered conversation was stored as one text, split "
-        "it into messages again.",
+        f"marks of a chat template ({', '.join(list(marks)[:5])}) stand inside the {place} of {len(wrong)} "
+        f"of {num_all} examples: the model learns to write them",
+        remedy="Take the marks out of the texts; where a whole rendered conversation was stored as one "
+        "text, split it into messages again.",
         example_ids=list(wrong),
         num_all=num_all,
     )

@@ -12,7 +12,7 @@ from training.engine.data.examples import Example
 from training.engine.data.shingles import normalise
 from training.engine.handbook.rows import HandbookRow
 from training.engine.preflight.data_view import DataView
-from training.engine.preflight.outcomes import failed, judge_part, passed, skipped, warned
+from training.engine.preflight.outcomes import FAILING_FRACTION, failed, judge_part, passed, skipped, warned
 from training.engine.preflight.report import CheckResult
 
 MIN_EQUAL_ANSWERS: Final = 5
@@ -74,7 +74,11 @@ def check_copies(view: DataView) -> CheckResult:
     else:
         keys = [(row.example_id, " ".join(map(str, row.input_ids))) for row in view.rows]
     seen: set[str] = set()
-    copies = [name for name, key in keys if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+    copies = []
+    for name, key in keys:
+        if key in seen:
+            copies.append(name)
+        seen.add(key)
     fraction = len(copies) / max(1, len(keys))
     message = f"{len(copies)} of {len(keys)} examples are copies of others ({fraction:.0%})"
     remedy = "Remove the duplicates (assay dataset clean, step duplicates)."
@@ -102,8 +106,8 @@ def check_answers_whole(view: DataView) -> CheckResult:
     return judge_part(
         "answers-in-one-turn",
         HandbookRow.WRONG_DATA,
-        f"in {len(divided)} of {len(view.examples)} examples the assistant speaks twice in a row: the answer is "
-        "cut in two, and only its second part is trained",
+        f"in {len(divided)} of {len(view.examples)} examples the assistant speaks twice in a row: the "
+        "answer is cut in two, and only its second part is trained",
         remedy="Join the two messages into one.",
         example_ids=divided,
         num_all=len(view.examples),
@@ -121,7 +125,8 @@ def check_answers_finished(view: DataView) -> CheckResult:
     if not found:
         return passed("answers-finished", f"no answer of {len(view.examples)} ends in its middle")
     is_spoilt = any(
-        item.severity is Severity.ERROR and item.num_examples >= 0.01 * len(view.examples) for item in found
+        item.severity is Severity.ERROR and item.num_examples >= FAILING_FRACTION * len(view.examples)
+        for item in found
     )
     return _from_findings(
         "answers-finished", HandbookRow.NEVER_STOPS, found, judge=failed if is_spoilt else warned

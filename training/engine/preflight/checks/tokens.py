@@ -35,8 +35,8 @@ def check_unknown_tokens(view: DataView) -> CheckResult:
     return judge_part(
         "no-unknown-tokens",
         HandbookRow.WRONG_DATA,
-        f"{len(wrong)} of {len(view.rows)} rows hold characters that the tokenizer does not know: the model sees "
-        "one and the same token for all of them",
+        f"{len(wrong)} of {len(view.rows)} rows hold characters that the tokenizer does not know: the model "
+        "sees one and the same token for all of them",
         remedy="Normalise these characters, or take a base whose tokenizer knows the language.",
         example_ids=wrong,
         num_all=len(view.rows),

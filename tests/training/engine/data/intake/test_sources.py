@@ -32,8 +32,8 @@ def put(folder: Path, *names: str, content: bytes = b"{}\n") -> None:
     [
         ("a.jsonl", b"{}", ("jsonl", False)),
         ("a.NDJSON", b"{}", ("jsonl", False)),
-        ("a.json.gz", gzip.compress(b"[]"), ("json", True)),
-        ("a.csv", gzip.compress(b"a,b"), ("csv", True)),
+        ("a.json.gz", gzip.compress(b"[]", mtime=0), ("json", True)),
+        ("a.csv", gzip.compress(b"a,b", mtime=0), ("csv", True)),
         ("a.tsv", b"", ("tsv", False)),
         ("a.txt", b"", ("auto", False)),
         ("a", b"PAR1", ("parquet", False)),

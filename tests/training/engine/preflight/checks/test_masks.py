@@ -106,7 +106,7 @@ def test_a_prompt_that_serving_renders_otherwise_is_found() -> None:
 
 def test_few_wrong_rows_warn_and_many_fail() -> None:
     # 1 % of 200 rows are 2: one is a warning.
-    rows = [TokenRow(str(i), row.input_ids, row.labels) for i, row in enumerate(foreign().rows * 5)]
+    rows = [TokenRow(str(i), row.input_ids, row.labels) for i, row in enumerate([*foreign().rows] * 5)]
     for count, status in ((1, WARNING), (2, FAILED)):
         spoilt = [holed(row) if i < count else row for i, row in enumerate(rows)]
         assert masks.check_mask_holes(replace(foreign(), rows=spoilt)).status is status

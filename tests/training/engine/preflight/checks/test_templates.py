@@ -26,25 +26,26 @@ ZEPHYR = TURNS.format("<|user|>", "\n", "<|endoftext|>\n")
 CHATML = TURNS.format("<|im_start|>", "\n", "<|im_end|>\n")
 
 
-class OtherTemplate:
-    """SmolLM2's tokenizer with another template, and on request without special tokens of turns."""
+class WithoutTurns:
+    """SmolLM2's tokenizer without special tokens of turns."""
 
-    def __init__(self, template: str, *, without_turns: bool = False) -> None:
-        self._tokenizer: Any = copy.deepcopy(smollm2_tokenizer())
-        self._tokenizer.chat_template = template
-        self._without_turns = without_turns
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.all_special_ids = [0]  # <|endoftext|>
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tokenizer, name)
 
-    @property
-    def all_special_ids(self) -> list[int]:
-        return [0] if self._without_turns else self._tokenizer.all_special_ids  # <|endoftext|>
+
+def with_template(template: str, *, without_turns: bool = False) -> Any:
+    tokenizer = copy.deepcopy(smollm2_tokenizer())
+    tokenizer.chat_template = template
+    return WithoutTurns(tokenizer) if without_turns else tokenizer
 
 
 @pytest.mark.parametrize("template", [LLAMA3, TURNS.format("[INST] ", " ", " [/INST]")])
 def test_the_template_of_another_model_is_found(template: str) -> None:
-    view = replace(view_of(), tokenizer=OtherTemplate(template))
+    view = replace(view_of(), tokenizer=with_template(template))
     result = templates.check_template(view)
     assert (result.status, result.row) == (FAILED, HandbookRow.WRONG_DATA)
     assert "<|im_start|>" in result.message
@@ -53,13 +54,13 @@ def test_the_template_of_another_model_is_found(template: str) -> None:
 def test_the_own_template_is_right() -> None:
     assert templates.check_template(view_of()).status is PASSED
     assert templates.check_template(foreign()).status is PASSED
-    assert templates.check_template(replace(view_of(), tokenizer=OtherTemplate(CHATML))).status is PASSED
+    assert templates.check_template(replace(view_of(), tokenizer=with_template(CHATML))).status is PASSED
 
 
 def test_marks_that_are_plain_text_in_their_own_family_pass_there() -> None:
-    tokenizer = OtherTemplate(ZEPHYR, without_turns=True)
+    tokenizer = with_template(ZEPHYR, without_turns=True)
     assert templates.check_template(replace(view_of(), tokenizer=tokenizer)).status is PASSED
-    tokenizer = OtherTemplate(LLAMA3, without_turns=True)
+    tokenizer = with_template(LLAMA3, without_turns=True)
     assert templates.check_template(replace(view_of(), tokenizer=tokenizer)).status is FAILED
 
 
