@@ -21,8 +21,9 @@ from training.engine.random_state import own_random_state
 from training.engine.trained_model import BatchLoss, TrainedModel
 
 NUM_ACCUMULATED: Final = 4
-ACCUMULATION_TOLERANCES: Final = {torch.float32: 1e-3, torch.float16: 5e-2, torch.bfloat16: 2e-1}
-"""Largest relative difference between the gradients of four rows in one batch and in four."""
+ACCUMULATION_TOLERANCES: Final = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 5e-2}
+"""Largest relative difference between the gradients of four rows in one batch and in four. Rounding alone
+gives 0.002 in bfloat16 (measured, SmolLM2-135M on snips); batches that are weighted alike are far beyond."""
 _FLOAT16_SCALE: Final = 1024.0
 """Keeps gradients in float16 from vanishing; only whether they are there is looked at."""
 

@@ -7,7 +7,7 @@ part of the input still does so afterwards.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from training.engine.data.cleaning.sensitive.folding import fold, is_bounded
@@ -22,6 +22,7 @@ _MAX_DETAILS = 5
 _MAX_SAME_START = 16
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _EXISTING = re.compile(r"\[([A-Z_]{2,20})_([0-9]{1,6})\]")
+_MAX_FURTHER_PASSES = 8
 # The origin names files and rows of the source; it is no content of the example.
 _FIELDS_NOT_SEARCHED = frozenset(("origin",))
 
@@ -63,8 +64,26 @@ def screen_example(
         literals: Further findings, of a model or a person: by message index, the text that stands there and
             its kind. A text that does not occur in the message finds nothing.
     """
+    screening = _screen_once(example, settings, literals or {})
+    for _ in range(_MAX_FURTHER_PASSES):
+        changed = screening.outcome.example
+        if changed is None or changed == example:
+            break
+        # A placeholder ends what ran on into its neighbour: values written without a gap are seen only now.
+        again = _screen_once(changed, settings, {}).outcome
+        if again.example is None or again.example == changed:
+            break
+        reasons = (*screening.outcome.reasons, *again.reasons)
+        outcome = Outcome.changed(again.example, *reasons, detail=screening.outcome.detail)
+        screening = replace(screening, outcome=outcome)
+    return screening
+
+
+def _screen_once(
+    example: Example, settings: ScreenSettings, literals: Mapping[int, Mapping[str, str]]
+) -> Screening:
     texts = [MessageText(message.content) for message in example.messages]
-    found, num_reserved = _find(texts, settings, literals or {})
+    found, num_reserved = _find(texts, settings, literals)
     in_fields = tuple(_find_in_fields(example, settings)) if settings.screen_fields else ()
     outcome = _act(example, texts, found, in_fields, settings)
     return Screening(found=tuple(found), num_reserved=num_reserved, in_fields=in_fields, outcome=outcome)

@@ -138,6 +138,13 @@ def test_twice_is_once_and_nothing_is_left(user: str, value: str, numbers: bool)
     assert all(item.span.kind == "phone" and not numbers for item in again.found)
 
 
+def test_values_without_a_gap_between_them_are_all_redacted() -> None:
+    glued = "a@firm.com" * 4
+    screened = screen_example(make("", json.dumps({"v": glued})), ScreenSettings()).outcome.example
+    assert screened is not None
+    assert "firm" not in (screened.answer or "")
+
+
 @pytest.mark.parametrize(
     "text", ["普通的一句话。", "A plain sentence, 42 words, 3.14.", "", '{"urgency":"high"}']
 )
