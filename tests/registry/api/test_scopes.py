@@ -1,6 +1,5 @@
 """Every endpoint of the registry refuses callers that lack its scopes, and those who are nobody."""
 
-
 import pytest
 from rest_framework.test import APIClient
 
